@@ -166,7 +166,7 @@ def test_model_that_cannot_be_set_up(
     assert done.code == 4
     assert "needs" in done.line or "cannot be set up" in done.line
     with RunStore(home) as runs:
-        assert [row["status"] for row in runs.rows()] == ["running"]
+        assert [row["status"] for row in runs.rows()] == ["unfinished"]
 
 
 @pytest.mark.parametrize(

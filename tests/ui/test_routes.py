@@ -141,7 +141,7 @@ def test_a_run_is_stopped_and_goes_on_where_it_stopped(client: TestClient) -> No
     thread = client.post("/api/runs", json={"question": question, "method": "coggrag"}).json()["thread"]
     assert client.post(f"/api/runs/{thread}/stop", json={}).status_code == 200
     stopped = ended(client, thread)
-    assert stopped["status"] == "running"
+    assert stopped["status"] == "unfinished"
     assert stopped["events"][-1]["type"] == "paused"
     assert client.post(f"/api/runs/{thread}/stop", json={}).status_code == 400
     assert client.post(f"/api/runs/{thread}/resume", json={}).status_code == 200
@@ -315,7 +315,7 @@ def test_a_closed_page_leaves_a_run_that_can_be_resumed(world: Knowledge) -> Non
         second.get(f"/?token={TOKEN}")
         until = time.monotonic() + 30
         while time.monotonic() < until and second.post(f"/api/runs/{thread}/resume", json={}).status_code != 200:
-            assert second.get(f"/api/runs/{thread}").json()["status"] == "running"
+            assert second.get(f"/api/runs/{thread}").json()["status"] == "unfinished"
             time.sleep(0.1)
         run = ended(second, thread)
         while run["events"][-1]["type"] != "finished" and time.monotonic() < until:

@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         thread = new_thread() if args.thread is None else args.thread
         with runs.lock(thread):
             old = runs.get(thread)
-            if old and old["status"] == "running" and not args.replace:
+            if old and old["status"] == "unfinished" and not args.replace:
                 raise RunError(
                     f"run {thread} is not finished ('{old['question'][:60]}'): go on with 'thinkgraph resume {thread}', "
                     "or give it up with --replace"

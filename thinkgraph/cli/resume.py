@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         with runs.lock(args.thread):
             row = runs.known(args.thread)
             options = _options(args, row)
-            if row["status"] == "running":
+            if row["status"] == "unfinished":
                 answer = _go_on(runs, row, options, args)
             else:
                 _refuse_answer(args)

@@ -68,7 +68,7 @@ class RunRow(TypedDict):
     thread: str
     question: str
     status: str
-    """`running` until the answer is there, then the answer's status."""
+    """`unfinished` until the answer is there, then the answer's status."""
     options: RunOptions
     after: str
     """Id of the thread's last checkpoint before the question, "" where it had none: what came later belongs to it."""
@@ -207,8 +207,8 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         with self.using("runs.sqlite"):
             self._db.execute("DELETE FROM event WHERE thread = ?", (thread,))
             self._db.execute(
-                "INSERT INTO run VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
-                " question = excluded.question, status = 'running', options = excluded.options, after = excluded.after,"
+                "INSERT INTO run VALUES (?, ?, 'unfinished', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
+                " question = excluded.question, status = 'unfinished', options = excluded.options, after = excluded.after,"
                 " updated = excluded.updated",
                 (thread, question, json.dumps({**options, "kb": redacted(options["kb"])}), after, now, now),
             )
@@ -337,7 +337,7 @@ def _list(rows: list[RunRow], *, as_json: bool) -> None:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["updated"]))
         options = row["options"]
         write_line(
-            f"{row['thread']:<18} {when}  {row['status']:<9} {options['method']:<8} {one_line(model_words(options['model'])):<22} "
+            f"{row['thread']:<18} {when}  {row['status']:<10} {options['method']:<8} {one_line(model_words(options['model'])):<22} "
             f"{one_line(row['question'])[:80]}"
         )
 
@@ -346,7 +346,7 @@ def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
     if days < 0:
         raise UsageError("--days must not be negative")
     before = time.time() - days * DAY
-    old = [row for row in runs.rows() if row["updated"] < before and (unfinished or row["status"] != "running")]
+    old = [row for row in runs.rows() if row["updated"] < before and (unfinished or row["status"] != "unfinished")]
     busy = 0
     for row in old:
         try:

@@ -148,7 +148,7 @@ def _whole(runs: RunStore, row: RunRow) -> list[dict[str, Any]]:
             knowledge=options["kb"],
         )
         events = [{**started, "at": row["created"]}]
-    if row["status"] != "running" and events[-1]["type"] != "finished":
+    if row["status"] != "unfinished" and events[-1]["type"] != "finished":
         with contextlib.suppress(RunError):
             finished = Finished(type="finished", answer=kept_answer(runs, row["thread"]))
             events.append({**bounded(finished), "at": row["updated"]})

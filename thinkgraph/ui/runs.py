@@ -162,7 +162,7 @@ class Desk:
         with RunStore() as runs:
             row = runs.known(thread)
             events = runs.events(thread)
-        if row["status"] != "running":
+        if row["status"] != "unfinished":
             raise RunError(f"run {thread} is finished")
         self._options_of(row)
         self._begin(LiveRun(thread, events), reply)
@@ -266,7 +266,7 @@ class Desk:
             RunError: there is none.
         """
         with RunStore() as runs:
-            if runs.known(thread)["status"] == "running":
+            if runs.known(thread)["status"] == "unfinished":
                 raise RunError(f"run {thread} has no answer yet")
             return kept_answer(runs, thread)
 

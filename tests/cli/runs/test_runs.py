@@ -84,7 +84,7 @@ def test_a_second_question_never_gets_the_first_ones_answer(ask: Run, cli: Run, 
 def test_killed_between_the_answer_and_its_note(ask: Run, cli: Run, served: ModelServer, home: Path) -> None:
     ask(QUESTION, "--thread", "t")
     with RunStore(home) as runs:
-        runs.finish("t", "running")
+        runs.finish("t", "unfinished")
     before = len(served.calls)
     assert cli("resume", "t").out.splitlines()[0] == ANSWER
     assert len(served.calls) == before

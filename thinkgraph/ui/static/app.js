@@ -100,7 +100,7 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
     [["share.html", "A page that replays, in one file"], ["picture.svg", "A picture (SVG)"], ["run.json", "The events (JSON)"]].map(([file, title]) => h("li", {}, h("a", { href: `${path}/${file}`, download: "" }, title)))));
   const buttons = (working, last) => {
     stop.hidden = !working;
-    resume.hidden = working || last === "finished" || last === "asked" || run.status !== "running";
+    resume.hidden = working || last === "finished" || last === "asked" || run.status !== "unfinished";
     share.hidden = last !== "finished";
     change.hidden = working;
   };
@@ -111,7 +111,7 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
     end = follow(thread, run.events.length, (event, number) => { if (number === view.events.length) view.push(event); }, () => {
       const last = view.events.at(-1)?.type;
       buttons(false, last);
-      if (last !== "finished") view.status("running", false);
+      if (last !== "finished") view.status("unfinished", false);
       onEnd?.(view);
       history();
     });
