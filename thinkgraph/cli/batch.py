@@ -58,6 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _files(args: argparse.Namespace) -> tuple[Path, Path]:
     """The file of questions and that of answers. A pipe will not do: questions are read twice, and again when the batch goes on."""
+    from thinkgraph.eval.batch import read_items
+
     source, out = Path(args.file).expanduser(), Path(args.out).expanduser()
     if not source.exists():
         raise UsageError(f"there is no file {source}")
@@ -65,12 +67,14 @@ def _files(args: argparse.Namespace) -> tuple[Path, Path]:
         raise UsageError(f"{source} is a {'folder' if source.is_dir() else 'pipe'}: keep the questions in a file")
     if source.resolve() == out.resolve():
         raise UsageError("--out must be another file than the questions'")
+    if next(read_items(source), None) is None:
+        raise UsageError(f"{source}: holds no questions")
     return source, out
 
 
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
-    from thinkgraph.eval.batch import finished, read_items, run_batch
+    from thinkgraph.eval.batch import finished, read_items, run_batch, tally
     from thinkgraph.eval.costs.bill import Spent
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.graphs.registry import find_method
@@ -102,7 +106,8 @@ def run(args: argparse.Namespace) -> int:
     ):
         done = finished(file)
         # Questions alone: a line that cannot be asked costs nothing.
-        spent = Spent(sum(not item.fault for item in read_items(source)) - len(done), prices_of(args.prices))
+        to_ask, answered_before, failed_before = tally(read_items(source), done)
+        spent = Spent(to_ask, prices_of(args.prices))
 
         async def work() -> tuple[int, int, str]:
             async with _queue(args, out, plan) as queue, _asker(args, settings, queue or replies) as ask:
@@ -119,9 +124,11 @@ def run(args: argparse.Namespace) -> int:
                 return *counts, f", {queue.elsewhere} of them elsewhere" if queue and queue.elsewhere else ""
 
         answered, failed, elsewhere = asyncio.run(work())
-    again = f"{elsewhere}, {len(done)} answered before" if done else elsewhere
-    sys.stderr.write(f"{answered} answered, {failed} failed{again} in {time.monotonic() - began:.0f} s: {out}\n")
-    return 1 if failed else 0
+    earlier = {"answered": answered_before, "failed": failed_before}
+    before = "".join(f", {count} {what} before" for what, count in earlier.items() if count)
+    seconds = time.monotonic() - began
+    sys.stderr.write(f"{answered} answered, {failed} failed{elsewhere}{before} in {seconds:.0f} s: {out}\n")
+    return 1 if failed or failed_before else 0
 
 
 def _check_places(args: argparse.Namespace) -> None:

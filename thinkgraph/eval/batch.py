@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -105,8 +105,8 @@ def _key(name: str, question: str) -> bytes:
     return blake2b(f"{name}\0{question}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
-def finished(file: RecordFile) -> set[bytes]:
-    """Keys of the items that need not be asked again: answered, or failed with an error that would come again.
+def finished(file: RecordFile) -> dict[bytes, bool]:
+    """Keys of the items that need not be asked again, each with whether it was answered or failed with an error that would come again.
 
     Raises:
         UsageError: a line is no result of a batch.
@@ -117,10 +117,22 @@ def finished(file: RecordFile) -> set[bytes]:
         return named and bool({"answer", "error"} & record.keys())
 
     return {
-        _key(record["id"], record["question"])
+        _key(record["id"], record["question"]): "answer" in record
         for record in file.records(fits)
         if "answer" in record or not record.get("passing", False)
     }
+
+
+def tally(items: Iterable[BatchItem], done: Mapping[bytes, bool]) -> tuple[int, int, int]:
+    """How many items are to be asked, were answered before, and failed before.
+
+    Args:
+        items: the input. What its lines said before they were edited counts no more.
+        done: what `finished` gave.
+    """
+    keyed = [(done.get(_key(item.id, item.question)), item.fault) for item in items]
+    before = [answered for answered, _ in keyed]
+    return sum(answered is None and not fault for answered, fault in keyed), before.count(True), before.count(False)
 
 
 class Claims(Protocol):
@@ -140,7 +152,7 @@ async def run_batch(
     ask: Asker,
     keep: Callable[[Mapping[str, Any]], None],
     *,
-    done: set[bytes],
+    done: Collection[bytes],
     forget: Callable[[str], None] = lambda _thread: None,
     claims: Claims | None = None,
     concurrency: int = 8,
@@ -179,7 +191,7 @@ class _Batch:
     source: Iterator[BatchItem]
     ask: Asker
     keep: Callable[[Mapping[str, Any]], None]
-    done: set[bytes]
+    done: Collection[bytes]
     forget: Callable[[str], None]
     claims: Claims | None
     progress: Progress

@@ -51,7 +51,8 @@ def test_errors_stand_beside_the_answers(cli: Run, tmp_path: Path, kb: str, serv
     assert found[5]["error"] == 'line 5: field "id" repeats "a"'
     before = out.read_bytes(), len(served.calls)
     twice = cli(*_words(file, out, kb))
-    assert "0 answered, 0 failed" in twice.err
+    assert "0 answered, 0 failed, 2 answered before, 3 failed before" in twice.err
+    assert twice.code == 1
     assert (out.read_bytes(), len(served.calls)) == before
 
 
@@ -60,10 +61,11 @@ def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path,
     first = {"id": "a", "question": QUESTION}
     assert cli(*_words(_file(tmp_path, first), out, kb)).code == 0
     words = _words(_file(tmp_path, {**first, "question": "Who?"}, {"id": "b", "question": QUESTION}), out, kb)
-    assert "2 answered, 0 failed, 1 answered before" in cli(*words).err
+    # The answer to what the line said before does not count.
+    assert "2 answered, 0 failed in" in cli(*words).err
     assert [(line["id"], line["question"]) for line in _lines(out)][1:] == [("a", "Who?"), ("b", QUESTION)]
     asked = len(served.calls)
-    assert "0 answered, 0 failed" in cli(*words).err
+    assert "0 answered, 0 failed, 2 answered before in" in cli(*words).err
     assert len(served.calls) == asked
 
 
@@ -203,6 +205,7 @@ def test_a_dead_server_ends_the_batch_early(cli: Run, tmp_path: Path, kb: str, m
         (("/nowhere.jsonl", "--out", "x.jsonl"), "there is no file /nowhere.jsonl"),
         ((".", "--out", "x.jsonl"), ". is a folder: keep the questions in a file"),
         (("/dev/null", "--out", "x.jsonl"), "/dev/null is a pipe: keep the questions in a file"),
+        (("empty.jsonl", "--out", "x.jsonl"), "empty.jsonl: holds no questions"),
         (("{file}", "--out", "{file}"), "--out must be another file"),
         (("{file}", "--out", "/nowhere/x"), "there is no folder /nowhere"),
         (("{file}", "--out", "x.jsonl", "--concurrency", "0"), "--concurrency must be"),
@@ -215,6 +218,7 @@ def test_batch_refuses(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = _file(tmp_path, {"question": QUESTION})
+    Path("empty.jsonl").write_text("\n", "utf-8")
     done = cli("batch", *(word.format(file=file) for word in words))
     assert done.code == 2
     assert said in done.line
