@@ -117,6 +117,14 @@ def test_a_thing_of_another_sort_is_not_grounded(question: str, answer: str, sai
 
 
 @pytest.mark.parametrize(
+    ("of_type", "said"),
+    [("ocean", "Oka is an ocean"), ("rivers", "Oka is one of the rivers"), ("lake", "Oka is a lake")],
+)
+def test_what_an_answer_is_reads_as_english(of_type: str, said: str) -> None:
+    assert said in asked("Who owns the Volga?", "Oka", {**TYPES, "Oka": of_type})["reason"]
+
+
+@pytest.mark.parametrize(
     ("question", "answer", "said"),
     [
         ("Who rules Russia?", "ruble", "asks for a person, and ruble is a currency"),

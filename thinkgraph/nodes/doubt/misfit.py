@@ -36,7 +36,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
 from thinkgraph.tools.grounding import fold, naming
-from thinkgraph.tools.linking.lexical import content_tokens
+from thinkgraph.tools.linking.lexical import content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
@@ -201,8 +201,14 @@ def _by_role(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) -> 
         return "what has it"
     if about.role and not about.own and asked.excludes({sort_of_objects(label) for label in about.role}):
         # Of a thing that is a subject too, what one statement calls it is not all.
-        return f"a {noun_of(min(about.role))}"
+        return _one_of(noun_of(min(about.role)))
     return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
+
+
+def _one_of(noun: str) -> str:
+    return (
+        f"one of the {noun}" if is_plural(noun) else f"{'an' if noun.startswith(tuple('aeiouAEIOU')) else 'a'} {noun}"
+    )
 
 
 def _narrower(answer: str, about: Surroundings, walk: Walk) -> str:
@@ -325,7 +331,7 @@ def _by_type(known: Sequence[Entity], asked: AskedKind, walk: Walk) -> str | Non
     if asked.sort and asked.sort in sorts:
         return ""
     if asked.excludes(sorts):
-        return f"a {one_line(known[0]['type'])}"
+        return _one_of(one_line(known[0]["type"]))
     ids = {one["id"] for one in known}
     led_on = asked.kind == "person" and "" not in sorts and not walk.communities and walk.steps(ids, 1)
     return ON_THE_WAY if asked.sort and not walk.compares and (led_on or walk.passes(ids)) else None

@@ -72,12 +72,12 @@ def stem(word: str) -> str:
     """
     if not word.isascii() or not word.isalpha() or len(word) <= _MIN_STEM:
         # "cities" and the like are longer; "news", "bus" and "is" must stay.
-        return word[:-1] if len(word) == _MIN_STEM and _plain_plural(word) else word
+        return word[:-1] if len(word) == _MIN_STEM and is_plural(word) else word
     if word.endswith("ies"):
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zes")):
         return word[:-2]
-    if _plain_plural(word):
+    if is_plural(word):
         word = word[:-1]
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
@@ -101,7 +101,8 @@ def _bag(text: str) -> Counter[str]:
     return Counter(query_tokens(text))
 
 
-def _plain_plural(word: str) -> bool:
+def is_plural(word: str) -> bool:
+    """Whether a word has the plain plural's "s"."""
     return word.isascii() and word.isalpha() and word.endswith("s") and not word.endswith(("ss", "us", "is", "news"))
 
 
