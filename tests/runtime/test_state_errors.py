@@ -65,6 +65,65 @@ def test_records_are_refused_at_once(paused: Graph, channel: str) -> None:
     assert paused.invoke(None, THREAD)["answer"]["answers"] == CASE.answers
 
 
+@pytest.mark.parametrize("edit", [{"manifest": 5}, {"pruned": 5}])
+async def test_what_no_reducer_takes_is_refused_at_once(paused: Graph, edit: dict[str, Any]) -> None:
+    with pytest.raises(RunError, match=f"'{next(iter(edit))}': Input should be a valid"):
+        paused.update_state(THREAD, edit)
+    with pytest.raises(RunError, match=f"'{next(iter(edit))}': Input should be a valid"):
+        await paused.aupdate_state(THREAD, edit)
+    assert paused.invoke(None, THREAD)["answer"]["answers"] == CASE.answers
+
+
+def before(method: str, step: str) -> tuple[Graph, Any]:
+    """A graph whose thread is answered, and the checkpoint of it before a step."""
+    case = CASES[method]
+    graph = tg.build(
+        method,
+        model=FakeModel(case.replies),
+        knowledge=case.knowledge(),
+        settings=dict(case.settings),
+        checkpointer=InMemorySaver(),
+        journal=tg.MemoryJournal(),
+    )
+    graph.invoke({"question": case.question}, THREAD)
+    return graph, next(found.config for found in graph.get_state_history(THREAD) if found.next[:1] == (step,))
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "edit", "said"),
+    [
+        ("fiske", "e_mapping", {"calls_to_make": [{"a": 1}]}, "'calls_to_make.0.group': Field required"),
+        ("fasttog", "community_prune", {"candidates": 5}, "'candidates': Input should be a valid dictionary"),
+        ("tog2", "relation_prune", {"round": "x"}, "'round': Input should be a valid integer"),
+    ],
+)
+def test_what_decides_where_a_run_goes_on_names_the_channel(
+    method: str, step: str, edit: dict[str, Any], said: str
+) -> None:
+    graph, config = before(method, step)
+    after = {"fiske": "entity_discovery", "fasttog": "community_search", "tog2": "reason"}[method]
+    with pytest.raises(RunError) as raised:
+        graph.invoke(None, graph.update_state(config, edit, as_node=after))
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "edit", "as_node"),
+    [
+        ("tog", "relation_prune", {"stopped": "enough for today"}, "reason"),
+        ("tog", "relation_prune", {"topics": []}, "reason"),
+        ("coggrag", "conclude", {"question": CASES["coggrag"].question}, None),
+    ],
+)
+def test_a_run_goes_on_from_an_edit_of_the_right_form(
+    method: str, step: str, edit: dict[str, Any], as_node: str | None
+) -> None:
+    graph, config = before(method, step)
+    answer = graph.invoke(None, graph.update_state(config, edit, as_node=as_node))["answer"]
+    assert answer["question"] == CASES[method].question
+    assert answer["status"] in {"grounded", "partial", "unknown"}
+
+
 def test_a_fault_of_ours_keeps_its_own_words(paused: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         raise KeyError("a bug")

@@ -23,6 +23,7 @@ from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import NodeRunner
+from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import Ranker
@@ -47,6 +48,16 @@ class MethodGraph(Graph):
         """See Pregel."""
         _must_ask(input)
         return super().astream(input, _unbounded(config), **kwargs)
+
+    def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
+        """See Pregel. Raises RunError for a channel in the wrong form that no step could take."""
+        with explain_edits(values or {}, self.builder.state_schema):
+            return super().update_state(config, values, *args, **kwargs)
+
+    async def aupdate_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
+        """As `update_state`."""
+        with explain_edits(values or {}, self.builder.state_schema):
+            return await super().aupdate_state(config, values, *args, **kwargs)
 
 
 def _must_ask(given: object) -> None:

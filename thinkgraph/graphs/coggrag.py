@@ -19,7 +19,7 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
+from thinkgraph.graphs.wiring import Method, RunGraph, settings_in, state_graph, tasks
 from thinkgraph.nodes.coggrag.conclude import conclude, trace
 from thinkgraph.nodes.coggrag.decompose import decompose
 from thinkgraph.nodes.coggrag.extract_keys import extract_keys
@@ -96,6 +96,9 @@ def _extract(state: CogGragState, settings: CogGragSettings) -> list[Send]:
 def _next_wave(state: CogGragState) -> list[Send]:
     settings = settings_in(state, CogGragSettings)
     wave = inquiries(state, settings)
+    if not wave:
+        # A state that was edited after its wave had been answered; a way that no run takes by itself is not drawn.
+        return [Send("conclude", state)]
     keep = 0 if wave[0]["id"] == ROOT else _last_calls(settings)
     parts = ((inquiry["id"], inquiry) for inquiry in wave)
     return [
@@ -118,7 +121,7 @@ def _next_step(state: QuestionState) -> str:
 
 def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The subgraph that answers one question of the mind map, so that no question of a wave waits for another."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
+    graph = RunGraph(
         QuestionState, context_schema=CogGragSettings, input_schema=QuestionTask, output_schema=QuestionOutput
     )
     graph.add_node("reason", run.node("reason", reason))

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
@@ -92,6 +93,35 @@ def samples(node: str, count: int, state: RunState, settings: RunSettings, *, ke
     ]
 
 
+class _Route(RunnableLambda[Any, Any]):
+    """What decides where a run goes on after a node.
+
+    It is called at once in both modes, on no other thread: a run that is cancelled between a node's update and its way on would
+    keep the one without the other, and could not be resumed.
+    """
+
+    def __init__(self, decide: Callable[[Any], Any], schema: type[Any]) -> None:
+        super().__init__(decide)
+        self._schema = schema
+
+    def invoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002 - Runnable's
+        """See Runnable."""
+        with explain_edits(input, self._schema):
+            return self.func(input)
+
+    async def ainvoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
+        """See Runnable."""
+        return self.invoke(input)
+
+
+class RunGraph(StateGraph[Any, Any, Any, Any]):
+    """A graph whose state a person may edit, and whose runs may be cancelled anywhere."""
+
+    def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
+        """See StateGraph. `path` is a plain function of the state."""
+        return super().add_conditional_edges(source, _Route(path, self.state_schema), path_map)
+
+
 def state_graph(
     run: NodeRunner,
     method: str,
@@ -117,9 +147,7 @@ def state_graph(
         links: see `begin`.
         payloads: what nodes take that are sent their state.
     """
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput
-    )
+    graph = RunGraph(schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput)
     entry = begin(method, schema, roles or (lambda _settings: {decides: True}), links=links)
     graph.add_node("begin", run.node("begin", entry, entry=True))
     for step in steps:

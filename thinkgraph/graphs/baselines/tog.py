@@ -46,12 +46,17 @@ def roles(settings: TogSettings) -> Mapping[str, bool]:
 
 
 def _relation_prunes(state: TogState) -> str | list[Send]:
-    if state.get("draft"):
-        return "answer"
     if not state["topics"] or state["stopped"]:
         return "reason"
     settings = settings_in(state, TogSettings)
     return relation_prunes(state, settings, combined=settings.steers, together=settings.paths)
+
+
+def _after_reason(state: TogState) -> str | list[Send]:
+    if state.get("draft"):
+        return "answer"
+    # It has answered where nothing is left to ask, unless its state was edited: a way that no run takes by itself is not drawn.
+    return [Send("reason", state)] if (ways := _relation_prunes(state)) == "reason" else ways
 
 
 def _entity_prunes(state: TogState) -> str | list[Send]:
@@ -79,7 +84,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("entity_discovery", _entity_prunes, ["entity_prune", "beam", "reason"])
     graph.add_edge("entity_prune", "beam")
     graph.add_edge("beam", "reason")
-    graph.add_conditional_edges("reason", _relation_prunes, ["relation_prune", "answer"])
+    graph.add_conditional_edges("reason", _after_reason, ["relation_prune", "answer"])
     return graph
 
 
