@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import america
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
 
 import thinkgraph as tg
 from thinkgraph.prompts.parsed import ParsedPrompt
@@ -116,3 +118,32 @@ def test_an_answer_made_of_the_prompts_example_is_none(answer: str) -> None:
 def test_a_list_of_relations_is_no_evidence() -> None:
     answer, _ = ask([look("Panama")], said(1, answer="capital"))
     assert (answer["status"], answer["evidence"]["triples"]) == ("unknown", [])
+
+
+def test_a_reply_that_a_cache_holds_is_that_models_own() -> None:
+    set_llm_cache(InMemoryCache())
+    try:
+        lazy = tg.build("search_agent", knowledge=america(), model=FakeModel({ROLE: "{}"}, cache=False))
+        assert lazy.invoke({"question": "What is the capital of Panama?"})["answer"]["status"] == "unknown"
+        turns = iter([{"search": [look("Panama", "capital")]}, said(1)])
+        other = tg.build(
+            "search_agent", knowledge=america(), model=FakeModel({ROLE: lambda _: next(turns)}, cache=False)
+        )
+        answer = other.invoke({"question": "What is the capital of Panama?"})["answer"]
+    finally:
+        set_llm_cache(None)
+    assert answer["answers"] == ["Panama City"]
+    assert answer["usage"]["total"]["calls"] == 2
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_stream_of_messages_holds_the_answer_alone(mode: str) -> None:
+    turns = iter([{"search": [look("Panama", "capital")]}, said(1)])
+    graph = tg.build("search_agent", knowledge=america(), model=FakeModel({ROLE: lambda _: next(turns)}))
+    asked: Any = {"messages": [("user", "What is the capital of Panama?")]}
+    options: Any = {"stream_mode": "messages", "subgraphs": True}
+    if mode == "sync":
+        parts = list(graph.stream(asked, **options))
+    else:
+        parts = [part async for part in graph.astream(asked, **options)]
+    assert [(message.type, message.content) for _, (message, _) in parts] == [("ai", "Panama City")]

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import set_config_context
 from langgraph.graph import StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
@@ -217,7 +218,10 @@ class Driver:
             try:
                 return (yield from call())
             except BudgetSpentError as spent:
-                if not scope.ceilings.more(spent, scope.ledger, tried):
+                # As this node, also from within the search agent's own graph, whose tasks have no place to keep a reply.
+                with set_config_context(self._config) as node:
+                    more = node.run(scope.ceilings.more, spent, scope.ledger, tried)
+                if not more:
                     raise
 
     def _turn(self, call: ModelCall[Any], messages: Sequence[Message]) -> Flow[AIMessage]:

@@ -75,6 +75,22 @@ def test_a_raised_ceiling_lets_the_run_go_on_and_pays_nothing_twice(name: str, m
     assert manifest["raised"] == {"max_calls": 1}
 
 
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("name", SPENDING)
+def test_one_ceiling_after_the_other_is_raised_by_the_id_of_what_is_asked(name: str, mode: str) -> None:
+    case = CASES[name]
+    graph, model = make(case, max_calls=1, max_tokens=1300, max_output_tokens=500)
+    out: Any = {"question": case.question}
+    for _ in range(2 * case.calls + 2):
+        out = asyncio.run(graph.ainvoke(out, THREAD)) if mode == "async" else graph.invoke(out, THREAD)
+        if not (asked := waiting(out)):
+            break
+        assert not any(one.value["problem"] for one in asked)
+        out = Command(resume={one.id: 900 if "max_calls" in one.value["text"] else 90_000 for one in asked})
+    assert out["answer"]["answers"] == case.answers
+    assert len(model.asked) == case.calls
+
+
 @pytest.mark.parametrize("name", SPENDING)
 def test_enough_is_enough(name: str) -> None:
     case = CASES[name]

@@ -69,6 +69,14 @@ def test_a_run_is_one_tree_with_names_tags_and_metadata(case: Case, mode: str) -
     assert {"begin", "answer"} <= {run.name for run in every}
 
 
+@MODES
+def test_a_turn_of_the_search_agent_is_one_run(mode: str) -> None:
+    tracer = Kept()
+    answer = invoke(CASES["search_agent"], mode, {"callbacks": [tracer]})
+    names = [run.name for run in under(tracer.roots[0]) if run.run_type in {"llm", "chat_model"}]
+    assert names == ["search_agent.search"] * answer["usage"]["total"]["calls"]
+
+
 def spans_of(case: Case, mode: str, **more: Any) -> tuple[dict[int, ReadableSpan], Any]:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

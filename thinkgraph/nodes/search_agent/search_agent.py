@@ -11,10 +11,11 @@ from typing import Any, Final, Literal
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.constants import TAG_HIDDEN
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkgraph.models.budget import BudgetSpentError
@@ -122,7 +123,10 @@ class SearchLog:
 
 
 class TurnModel(BaseChatModel):
-    """What `create_agent` takes for its model: every turn goes through our journal, budget and usage."""
+    """What `create_agent` takes for its model: every turn goes through our journal, budget and usage.
+
+    It is no chat model to LangChain's caches and tracers: the model that a turn asks is.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -140,18 +144,23 @@ class TurnModel(BaseChatModel):
         del kwargs
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
 
-    def _generate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
-        return _result(self.turn(*self._asked(messages, **kwargs)))
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:  # noqa: A002 - Runnable's
+        """See BaseChatModel."""
+        del config
+        message: AIMessage = self.turn(*self._asked(input, **kwargs))
+        return message
 
-    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
-        return _result(await self.aturn(*self._asked(messages, **kwargs)))
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:  # noqa: A002
+        """See BaseChatModel."""
+        del config
+        message: AIMessage = await self.aturn(*self._asked(input, **kwargs))
+        return message
+
+    def _generate(self, *_: Any, **__: Any) -> ChatResult:
+        raise NotImplementedError
 
     def _asked(self, messages: Sequence[BaseMessage], tools: Sequence[Any] = (), **_: Any) -> tuple[Any, list[Message]]:
         return self.request(tools, len(messages)), [pack(one) for one in messages]
-
-
-def _result(message: AIMessage) -> ChatResult:
-    return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 @dataclass(frozen=True)
@@ -213,6 +222,8 @@ class SearchAgent(Converse[AgentReply]):
             # A turn is a model step, a tool step and what the middleware adds.
             "recursion_limit": 8 * settings.turns + 20,
             "max_concurrency": 1,
+            # Its messages are steps on the way, not the conversation that is streamed.
+            "tags": [TAG_HIDDEN],
         }
         # LangGraph says so of the durability below.
         warnings.filterwarnings("ignore", "`durability` has no effect")
