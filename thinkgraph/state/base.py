@@ -58,6 +58,10 @@ class Manifest(TypedDict):
     """Whether the person wants no ceiling raised, and an answer from what there is."""
     message: NotRequired[str]
     """Id of the message that asked the question; empty where a plain question did."""
+    said: NotRequired[str]
+    """Its text, as it was when it was asked."""
+    question: NotRequired[str]
+    """The question that is answered: with `history`, in full."""
 
 
 class Quota(TypedDict):

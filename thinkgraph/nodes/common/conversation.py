@@ -43,14 +43,18 @@ class Turn:
 def asked(state: BeginState) -> Turn:
     """The question: a person's message that ends the conversation and was not taken before, else the plain one.
 
-    Where something else was said since the last answer, the plain one that answer was for is not asked again.
+    A message that was taken is asked again where it was edited since, or nothing answers it, unless a plain question was asked
+    after it. Where something else was said since the last answer, the plain one that answer was for is not asked again.
     """
     messages = state.get("messages") or []
     manifest = state.get("manifest")
-    taken = manifest.get("message", "") if manifest else ""
-    if messages and messages[-1].type == "human" and messages[-1].id != taken:
-        last = messages[-1]
+    last = messages[-1] if messages and messages[-1].type == "human" else None
+    if last and not (manifest and last.id == manifest.get("message")):
         return Turn(str(last.text), last.id or "", messages[:-1])
+    if manifest and state.get("question") == manifest.get("question"):
+        for at, one in enumerate(messages):
+            if one.id == manifest.get("message") and (one is last or str(one.text) != manifest.get("said")):
+                return Turn(str(one.text), one.id or "", messages[:at])
     question: object = state.get("question")
     answer = state.get("answer")
     said = bool(messages) and messages[-1].type != "human" and not _ours(messages[-1])

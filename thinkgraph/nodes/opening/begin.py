@@ -73,11 +73,13 @@ def begin(
             )
         )
         said, manifest["message"] = conversation.note(turn, question, settings)
+        manifest["said"] = str(turn.question) if turn.message else question
         if settings.history:
             question = yield from conversation.in_full(question, turn.earlier, settings)
         if settings.ask_user in {"ambiguity", "both"} and links(settings):
             manifest["not_meant"] = yield from clarify(question)
             yield from requests.leave_out(manifest["not_meant"])
+        manifest["question"] = question
         return {
             "question": question,
             "messages": said,
