@@ -92,6 +92,8 @@ async def test_a_models_own_cache_answers_a_second_time() -> None:
     client = client_for(model)
     replies = [await client.ainvoke(ASKED, BARE, {}) for _ in range(3)]  # type: ignore[arg-type]
     assert (len(model.seen), {reply.text for reply in replies}) == (1, {"words"})
+    assert min(replies[0].input_tokens, replies[0].output_tokens) > 0
+    assert [(reply.input_tokens, reply.output_tokens) for reply in replies[1:]] == [(0, 0)] * 2, "nobody paid for them"
 
 
 @pytest.mark.usefixtures("llm_cache")

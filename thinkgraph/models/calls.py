@@ -427,7 +427,7 @@ def _request(
             characters=_bytes(messages), output=limit, spare=request.spare, price_in=prices[0], price_out=prices[1]
         )
         tally.attempts += 1
-        sent, told = client.learnt, replace(options, max_output_tokens=limit, fresh=failures > 0)
+        sent, told = client.learnt, replace(options, max_output_tokens=limit, fresh=failures > 0 or request.sample > 1)
         try:
             reply = yield from _sent(client, messages, told, request.role)
             break

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
+from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.rate_limiters import BaseRateLimiter, InMemoryRateLimiter
@@ -228,7 +229,7 @@ class ChatClient:
         model, arguments = prepared(model, self.profile, options, self.refused)
         if model.rate_limiter is not None:
             model = model.model_copy(update={"rate_limiter": HeldLimiter(model.rate_limiter, watch)})
-        if options.fresh:
+        if options.fresh and (model.cache or get_llm_cache() is not None):
             model = model.model_copy(update={"cache": False})
         if not options.tools:
             return model, arguments

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import CASES
+from langchain_core.caches import InMemoryCache
 
 import thinkgraph as tg
 from thinkgraph.ingest.build import build_kb
@@ -87,6 +88,18 @@ def test_what_is_asked_from_memory_always_answers_where_the_paper_is_wanted(name
         assert graph.invoke({"question": case.question})["answer"]["status"] == status
         assert words in model.said
         assert (LIKELIEST in model.said) is (status == "memory")
+
+
+def test_samples_are_not_one_reply_of_a_cache() -> None:
+    case = CASES["cot_sc"]
+    # Cold, the samples are the same prompt.
+    model = FakeModel(case.replies, cache=InMemoryCache())
+    graph = tg.build("cot_sc", knowledge=case.knowledge(), model=model, settings=dict(case.settings))
+    for asked in (case.calls, case.calls - 1):
+        before = len(model.asked)
+        usage = graph.invoke({"question": case.question})["answer"]["usage"]["total"]
+        assert len(model.asked) - before == asked
+        assert (usage["calls"], usage["input_tokens"]) == (case.calls, 100 * asked)
 
 
 def test_the_whole_corpus_knows_aliases(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
@@ -85,7 +85,7 @@ class CallOptions:
     effort: str = "auto"
     """`reasoning_effort` of a reasoning model."""
     fresh: bool = False
-    """Whether it is asked again after a failure: an LLM cache may have kept that."""
+    """Whether an LLM cache will not do: it may have kept the failure after which this is asked again, or another sample."""
 
 
 def pack(message: BaseMessage) -> Message:
@@ -127,7 +127,10 @@ def read_message(message: BaseMessage, sent: Sequence[Message], *, ends: bool = 
     refusal = _refusal(message)
     finish = "filtered" if refusal is not None else _finish(message.response_metadata, called=bool(calls), ends=ends)
     # The text of a list of parts leaves thoughts out.
-    return reply_of(refusal or str(message.text), sent, finish, asked=asked, said=said, calls=calls)
+    reply = reply_of(refusal or str(message.text), sent, finish, asked=asked, said=said, calls=calls)
+    # So LangChain marks a reply from its cache, for which nobody paid.
+    cached = (usage or {}).get("total_cost") == 0
+    return replace(reply, input_tokens=0, output_tokens=0) if cached else reply
 
 
 def reply_of(
