@@ -314,8 +314,12 @@ class _Outer:
 
 
 def _around(config: RunnableConfig) -> str:
-    """The namespace of the graph that a node belongs to; empty for the outermost."""
-    return str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
+    """The namespace of the graph that a node belongs to; empty for the outermost.
+
+    LangGraph also counts how often a task has run it. A task that is tried again has paid for its replies the first time.
+    """
+    outer = str(config.get("configurable", {}).get("checkpoint_ns") or "").split("|")[:-1]
+    return "|".join(part for part in outer if not part.isdigit())
 
 
 def _place(node: str, state: Mapping[str, Any]) -> str:

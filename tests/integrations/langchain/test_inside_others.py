@@ -10,13 +10,14 @@ import pytest
 from fakes import FakeModel
 from graphs.cases import CASES, small_knowledge
 from langchain.agents import create_agent
+from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import Runnable
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command
+from langgraph.types import Command, RetryPolicy
 from typing_extensions import TypedDict
 
 import thinkgraph as tg
@@ -255,6 +256,43 @@ def test_an_agent_that_fails_goes_on_without_paying_twice():
     out = agent.invoke(None, THREAD)
     assert out["messages"][-1].text == "So it is."
     assert len(model.asked) == CASE.calls
+
+
+class FailsOnce(FakeModel):
+    """Its second request fails."""
+
+    failed: bool = False
+
+    def _reply(self, messages: Any) -> Any:
+        if len(self.asked) == 1 and not self.failed:
+            self.failed = True
+            raise ConnectionError("the server is gone")
+        return super()._reply(messages)
+
+
+@pytest.mark.parametrize("around", ["retry policy of a node", "middleware of an agent"])
+def test_a_retry_around_ours_repeats_the_failed_call_alone_and_counts_it(around):
+    model = FailsOnce(CASE.replies)
+    options: Any = {"model": model, "settings": {**CASE.settings, "call_retries": 0}, "journal": tg.MemoryJournal()}
+    if around.endswith("agent"):
+        retry = ToolRetryMiddleware(max_retries=2, initial_delay=0, retry_on=(tg.ThinkGraphError,))
+        said = [AIMessage("", tool_calls=[call(CASE.question, "1")]), AIMessage("So it is.")]
+        tool = tg.ThinkGraphTool(method="tog2", knowledge=CASE.knowledge(), **options)
+        agent = create_agent(Scripted(messages=iter(said)), [tool], middleware=[retry], checkpointer=InMemorySaver())
+        told = [one for one in agent.invoke(ASK, THREAD)["messages"] if isinstance(one, ToolMessage)]
+        answer = told[0].artifact
+    else:
+        builder = StateGraph(Narrow)
+        policy = RetryPolicy(max_attempts=2, initial_interval=0.01, retry_on=tg.ThinkGraphError)
+        builder.add_node("ours", tg.build("tog2", knowledge=CASE.knowledge(), **options), retry_policy=policy)
+        builder.add_edge(START, "ours")
+        builder.add_edge("ours", END)
+        graph = builder.compile(checkpointer=InMemorySaver())
+        answer = graph.invoke({"question": CASE.question}, THREAD)["answer"]
+    assert answer["answers"] == CASE.answers
+    assert model.failed
+    assert len(model.asked) == CASE.calls
+    assert answer["usage"]["total"]["calls"] == CASE.calls + 1
 
 
 def test_an_agent_of_ones_own_reads_the_knowledge():
