@@ -10,7 +10,7 @@ from graphs.cases import CASES
 from langgraph.checkpoint.memory import InMemorySaver
 
 import thinkgraph as tg
-from thinkgraph.errors import RunError, UsageError
+from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.graphs.build import Graph
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -122,6 +122,16 @@ def test_a_run_goes_on_from_an_edit_of_the_right_form(
     answer = graph.invoke(None, graph.update_state(config, edit, as_node=as_node))["answer"]
     assert answer["question"] == CASES[method].question
     assert answer["status"] in {"grounded", "partial", "unknown"}
+
+
+@pytest.mark.parametrize("other", ["fiske", "rag", "tog"])
+def test_the_graph_of_another_method_does_not_go_on_with_a_run(paused: Graph, other: str) -> None:
+    paused.invoke(None, THREAD, interrupt_before=["answer"])
+    case = CASES[other]
+    graph = tg.build(other, model=FakeModel(case.replies), knowledge=CASE.knowledge(), checkpointer=paused.checkpointer)
+    with pytest.raises(ManifestMismatchError, match=f"started with method tog2, not {other}: resume it with"):
+        graph.invoke(None, THREAD)
+    assert paused.invoke(None, THREAD)["answer"]["answers"] == CASE.answers
 
 
 def test_a_fault_of_ours_keeps_its_own_words(paused: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

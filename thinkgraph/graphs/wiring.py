@@ -147,6 +147,7 @@ def state_graph(
         links: see `begin`.
         payloads: what nodes take that are sent their state.
     """
+    run.method = method
     graph = RunGraph(schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput)
     entry = begin(method, schema, roles or (lambda _settings: {decides: True}), links=links)
     graph.add_node("begin", run.node("begin", entry, entry=True))

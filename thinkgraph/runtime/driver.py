@@ -33,7 +33,7 @@ from thinkgraph.prompts.kinds import TEXTS
 from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.manifest import settings_of
+from thinkgraph.runtime.manifest import check_method, settings_of
 from thinkgraph.runtime.requests import CallsMade, Converse, Emit, Fetch, Interrupt, LeaveOut
 from thinkgraph.runtime.shortlist import nearest, prunes, renumbered, shortlist, with_nearest_clues
 from thinkgraph.runtime.state_errors import explain_edits
@@ -343,6 +343,8 @@ class NodeRunner:
         self.settings = settings
         self._defaults = dict(defaults)
         self._kept = MemoryJournal(limit=_KEPT)
+        self.method = ""
+        """Whose nodes they are: known once the graph is wired."""
         self.shapes: dict[str, type[Any]] = {}
         """By node, the form of what it is given: known once the graph is wired."""
 
@@ -358,6 +360,8 @@ class NodeRunner:
         def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Driver, Flow[Update], Meter]:
             runtime = get_runtime(self.settings)
             manifest = None if entry else state["manifest"]
+            if manifest and self.method:
+                check_method(manifest, self.method)
             settings = settings_of(manifest, self.settings, self._defaults, runtime.context, self._deps)
             meter = Meter()
             known = {} if entry else state

@@ -17,6 +17,8 @@ from thinkgraph.version import VERSION
 
 S = TypeVar("S", bound=RunSettings)
 
+_ADVICE = "resume it with what it was started with, or ask the question again on a new thread"
+
 
 def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[str], deps: Deps) -> Manifest:
     """Describe a run that starts now. If one of its models is small, its settings are those for small ones."""
@@ -98,28 +100,37 @@ def settings_of(
     return settings
 
 
+def check_method(manifest: Manifest, method: str) -> None:
+    """Refuse to go on with the graph of another method, some of whose nodes may have the same names.
+
+    Raises:
+        ManifestMismatchError: naming both.
+    """
+    if manifest["method"] != method:
+        raise ManifestMismatchError(f"this run was started with method {manifest['method']}, not {method}: {_ADVICE}")
+
+
 def check_manifest(manifest: Manifest, deps: Deps) -> None:
     """Refuse to go on with another model, prompt or knowledge base than the run was started with.
 
     Raises:
         ManifestMismatchError: naming what differs.
     """
-    advice = "resume it with what it was started with, or ask the question again on a new thread"
     if manifest["fingerprint"] != deps.knowledge.fingerprint:
         raise ManifestMismatchError(
             f"this run was started over knowledge base '{manifest['knowledge']}' (fingerprint {manifest['fingerprint']}), "
-            f"not '{deps.knowledge.name}' ({deps.knowledge.fingerprint}): {advice}"
+            f"not '{deps.knowledge.name}' ({deps.knowledge.fingerprint}): {_ADVICE}"
         )
     ranker = deps.own_ranker.name if deps.own_ranker is not None else ""
     # A run that an older release started says nothing of rankers.
     if manifest.get("ranker", "") != ranker:
         raise ManifestMismatchError(
-            f"this run was started with {manifest.get('ranker') or 'no'} ranker of its own, not {ranker or 'none'}: {advice}"
+            f"this run was started with {manifest.get('ranker') or 'no'} ranker of its own, not {ranker or 'none'}: {_ADVICE}"
         )
     for role, name in manifest["models"].items():
         prompt = deps.prompts.get(role)
         now = deps.models.of(prompt).name
         if now != name:
-            raise ManifestMismatchError(f"this run was started with model {name} for {role}, not {now}: {advice}")
+            raise ManifestMismatchError(f"this run was started with model {name} for {role}, not {now}: {_ADVICE}")
         if prompt.digest != manifest["prompts"][role]:
-            raise ManifestMismatchError(f"the prompt of {role} has changed since this run was started: {advice}")
+            raise ManifestMismatchError(f"the prompt of {role} has changed since this run was started: {_ADVICE}")
