@@ -22,6 +22,7 @@ from thinkgraph.ingest.build import build_kb
 
 ANSI = "\x1b[2J\x1b]0;title\x07"
 CONTROLS = [chr(n) for n in (*range(10), *range(11, 32), 127, 0x9B, 0x202E, 0x2066, 0x2028)]
+ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 def _words(kb: str, *more: str) -> list[str]:
@@ -66,13 +67,7 @@ def test_streams_that_close(kb: str, served: ModelServer, script: str, code: int
 
 def test_an_ascii_terminal(process: Run, kb: str, served: ModelServer) -> None:
     question = "What is the capital of Panamá? 你"
-    env = {
-        "OPENAI_BASE_URL": served.base_url,
-        "LC_ALL": "C",
-        "PYTHONIOENCODING": "ascii",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-    }
+    env = {"OPENAI_BASE_URL": served.base_url, **ASCII}
     words = ["ask", question, "--kb", kb, "--model", MODEL, "--set", "ranker=bm25", "--thread", "t"]
     done = process(*words, env=env)
     assert done.code == 0
@@ -84,6 +79,19 @@ def test_an_ascii_terminal(process: Run, kb: str, served: ModelServer) -> None:
     assert json.loads(process("runs", "--json", env=env).out)[0]["question"] == question
     assert process("runs", env=env).code == 0
     assert json.loads(process("runs", "export", "t", env=env).out)["run"]["question"] == question
+
+
+@pytest.mark.parametrize("words", [["--help"], ["ask", "--help"], ["--version"]])
+def test_help_is_written_as_answers_are(process: Run, words: list[str]) -> None:
+    for env in ({}, ASCII):
+        done = process(*words, env=env)
+        assert (done.code, done.err) == (0, "")
+        assert "thinkgraph" in done.out
+    assert done.out.isascii()
+    for buffered in ("", "1"):
+        code, _, err = _shell('"$@" >/dev/full', words, {"PYTHONUNBUFFERED": buffered})
+        assert code == 1
+        assert "No space left on device" in err
 
 
 def test_a_question_that_is_no_text(process: Run, kb: str, served: ModelServer) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from thinkgraph.cli.show import heed_sigterm, stopped_code
+from thinkgraph.cli.show import heed_sigterm, stopped_code, write_line
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.version import VERSION
 
@@ -47,12 +47,20 @@ STDERR = 2
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line that says what to do."""
+    """A parser whose errors are one line that says what to do, and whose help is written as answers are."""
 
     def error(self, message: str) -> NoReturn:
         from thinkgraph.prompts.lines import one_line
 
         self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            # argparse passes over a full disk, and fails where the encoding lacks a character.
+            write_line(message.removesuffix("\n"))
+            sys.stdout.flush()
+        else:
+            super()._print_message(message, file)
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
