@@ -366,6 +366,9 @@ def whole_checkpoints(thread: str) -> Iterator[None]:
 
 
 def _export(runs: RunStore, thread: str, out: str | None) -> None:
+    from thinkgraph.plot.save import check_place, write_whole
+
+    file = check_place(Path(out).expanduser(), "export") if out is not None else None
     row = runs.known(thread)
     saver = runs.checkpointer()
     with runs.using(), whole_checkpoints(thread):
@@ -385,7 +388,7 @@ def _export(runs: RunStore, thread: str, out: str | None) -> None:
         ]
         body = {"run": row, "history": history}
         text = json.dumps(body, ensure_ascii=False, indent=1, default=str)
-    if out:
-        Path(out).write_text(f"{text}\n", "utf-8")
+    if file:
+        write_whole(file, f"{text}\n", "export")
     else:
         write_json(body, indent=1)

@@ -1,8 +1,10 @@
-"""Writes a picture to a file, whole or not at all."""
+"""Writes a file, such as a picture, whole or not at all."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
@@ -27,22 +29,44 @@ def check_target(path: str | Path) -> Path:
         UsageError: its name ends in none of SUFFIXES, its folder is missing or cannot be written, or it is a folder.
     """
     file = Path(path).expanduser()
-    folder = file.parent
     if file.suffix.lower() not in SUFFIXES:
         raise UsageError(f"a picture is written as .svg or .html, not as '{file.name}'")
+    return check_place(file, "picture")
+
+
+def check_place(file: Path, what: str) -> Path:
+    """A file where a `what` can be written; asked before the work that it is to hold.
+
+    Raises:
+        UsageError: its folder is missing or cannot be written, or it is a folder.
+    """
+    folder = file.parent
     if not folder.exists():
-        raise UsageError(f"there is no folder {folder} for the picture {file.name}")
+        raise UsageError(f"there is no folder {folder} for the {what} {file.name}")
     if not folder.is_dir():
-        raise UsageError(f"{folder} is a file, not a folder for the picture {file.name}")
+        raise UsageError(f"{folder} is a file, not a folder for the {what} {file.name}")
     if file.is_dir():
-        raise UsageError(f"{file} is a folder; name a file for the picture")
+        raise UsageError(f"{file} is a folder; name a file for the {what}")
+    if _is_device(file):
+        return file
     try:
         # Rights alone do not tell: a file system may be read-only or full.
-        with TemporaryFile(dir=folder):
+        with TemporaryFile(dir=_target(file).parent):
             pass
     except OSError as error:
-        raise UsageError(f"no picture can be written to {folder}: {error.strerror or error}") from error
+        raise UsageError(f"no {what} can be written to {folder}: {error.strerror or error}") from error
     return file
+
+
+def _target(file: Path) -> Path:
+    """What a link stands for: that is replaced, not the link."""
+    # Path.resolve() raises where links go in a circle.
+    return Path(os.path.realpath(file))
+
+
+def _is_device(file: Path) -> bool:
+    """Or a pipe: nothing in it can be lost, and nothing may take its place."""
+    return file.exists() and not file.is_file()
 
 
 def plot_answer(answer: Answer, path: str | Path) -> Path:
@@ -73,11 +97,16 @@ def write_whole(file: Path, text: str, what: str) -> Path:
     Raises:
         UsageError: the file, a `what`, cannot be written.
     """
-    part = file.with_name(f".{secrets.token_hex(6)}.part")
+    whole = _target(file)
+    part = file if _is_device(file) else whole.with_name(f".{secrets.token_hex(6)}.part")
     try:
         part.write_text(text, "utf-8")
-        part.replace(file)
+        if part is not file:
+            if whole.exists():
+                shutil.copymode(whole, part)
+            part.replace(whole)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        if part is not file:
+            part.unlink(missing_ok=True)
         raise UsageError(f"the {what} {file} cannot be written: {error.strerror or error}") from error
     return file

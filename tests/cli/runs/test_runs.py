@@ -160,11 +160,38 @@ def test_export(ask: Run, cli: Run, tmp_path: Path) -> None:
     assert whole["run"]["question"] == QUESTION
     assert whole["history"][0]["state"]["answer"]["answers"] == [ANSWER]
     assert len(whole["history"]) > 3
-    cli("runs", "export", "t", "--out", str(tmp_path / "t.json"))
-    assert json.loads((tmp_path / "t.json").read_text("utf-8")) == whole
-    done = cli("runs", "export", "t", "--out", str(tmp_path))
-    assert done.code == 1
-    assert "Is a directory" in done.line
+    file, link = tmp_path / "t.json", tmp_path / "link"
+    link.symlink_to(file)
+    for out in (file, link):
+        assert cli("runs", "export", "t", "--out", str(out)).code == 0
+        assert json.loads(file.read_text("utf-8")) == whole
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [(".", "is a folder; name a file"), ("nowhere/x", "there is no folder"), ("/dev/full", "No space left on device")],
+)
+def test_export_where_it_cannot_be_written(ask: Run, cli: Run, tmp_path: Path, out: str, words: str) -> None:
+    ask(QUESTION, "--thread", "t")
+    done = cli("runs", "export", "t", "--out", str(tmp_path / out))
+    assert done.code == 2
+    assert words in done.line
+    assert Path("/dev/full").is_char_device()
+
+
+def test_export_to_a_full_disk_leaves_the_old_file(ask: Run, process: Run, tmp_path: Path) -> None:
+    ask(QUESTION, "--thread", "t")
+    file = tmp_path / "t.json"
+    file.write_text("mine")
+    # A limit of SIZE times 1024 bytes for any file: SQLite needs so much, the export more.
+    whole = len(process("runs", "export", "t").out.encode())
+    limited = ["bash", "-c", f'ulimit -f {whole // 1024 - 1}; exec "$@"', "-", *PROGRAM]
+    done = process("runs", "export", "t", "--out", str(file), program=limited)
+    assert done.code == 2
+    assert f"the export {file} cannot be written: File too large" in done.line
+    assert file.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
 
 
 @pytest.mark.parametrize("name", ["runs", "journal", "checkpoints"])
