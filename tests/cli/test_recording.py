@@ -98,6 +98,23 @@ def test_what_cannot_be_recorded_or_repeated_is_one_line(
         assert said in done.line
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("nowhere/x", "there is no folder"), ("file/x", "is a file, not a folder"), ("", "exists")]
+)
+def test_where_nothing_can_be_recorded_no_run_begins(
+    ask: Run, served: ModelServer, tmp_path: Path, name: str, words: str
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    before = len(served.calls)
+    done = ask(QUESTION, "--thread", "t", "--record", str(tmp_path / name))
+    assert done.code == 2
+    assert words in done.line
+    assert len(served.calls) == before
+    # The same thread is free for the same command with another file.
+    assert ask(QUESTION, "--thread", "t", "--record", str(tmp_path / "x")).code == 0
+    assert Recording(tmp_path / "x").about["question"] == QUESTION
+
+
 def test_half_a_line_of_a_killed_recording_is_left_out(recorded: tuple[Path, Path, dict[str, Any]]) -> None:
     file, _, _ = recorded
     whole = file.read_bytes()

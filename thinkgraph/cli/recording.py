@@ -31,11 +31,16 @@ def check(args: argparse.Namespace) -> None:
     """Refuse what cannot be recorded.
 
     Raises:
-        UsageError: the file is there, or roles have models of their own.
+        UsageError: the file is there or cannot be written, or roles have models of their own.
     """
-    if args.record and Path(args.record).exists():
+    from thinkgraph.plot.save import check_place
+
+    if args.record is None:
+        return
+    if Path(args.record).exists():
         raise UsageError(f"{args.record} exists: name another file to record into")
-    if args.record and not isinstance(args.model, str):
+    check_place(Path(args.record), "recording")
+    if not isinstance(args.model, str):
         raise UsageError("--record takes one model for all roles: name it with --model")
 
 
