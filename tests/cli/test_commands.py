@@ -194,6 +194,10 @@ def test_kb_build_and_info(cli: Run, tmp_path: Path) -> None:
     assert f"rows.tsv, line {len(ROWS) + 1}" in done.err
     assert json.loads(cli("kb", "info", str(tmp_path / "kb"), "--json").out)["graph"]["triples"] == len(ROWS)
     assert "triples      8" in cli("kb", "info", str(tmp_path / "kb")).out
+    for words in (["info", ""], ["index", " "], ["export", "", "--to", "bolt://nowhere"]):
+        done = cli("kb", *words)
+        assert done.code == 3
+        assert "the knowledge base's name is empty" in done.line
     for words in (["info", "/nowhere"], ["build", str(tmp_path / "kb2"), "--triples", "/nowhere"]):
         wrong = cli("kb", *words)
         assert wrong.code == 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, write_json, write_line
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
@@ -70,9 +70,16 @@ def is_server(spec: str) -> bool:
 
 
 def folder_of(spec: str) -> Path:
-    """The folder of a knowledge base; that of "world" is made on first use."""
+    """The folder of a knowledge base; that of "world" is made on first use.
+
+    Raises:
+        KnowledgeError: the name is empty.
+    """
     from thinkgraph.ingest.world import WORLD, world_folder
 
+    # As a path it would be the folder that one is in.
+    if not spec.strip():
+        raise KnowledgeError('the knowledge base\'s name is empty; give "world" or a folder')
     if spec != WORLD:
         return Path(spec).expanduser()
     with LineProgress(sys.stderr) as progress:
