@@ -54,3 +54,10 @@ def test_flags_that_do_not_go_together_are_one_line(cli: Run, words: list[str], 
     assert out.code == 2
     assert said in out.err
     assert len(out.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("seeds", ["0", "3"])
+def test_seeds_are_for_a_sensitivity_alone(cli: Run, kb: str, seeds: str) -> None:
+    out = cli("bench", "--data", "world", "--kb", kb, "--seeds", seeds)
+    assert out.code == 2
+    assert "--seeds is for --sensitivity" in out.line

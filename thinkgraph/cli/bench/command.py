@@ -161,6 +161,8 @@ def _check(args: argparse.Namespace) -> None:
     check_numbers(args)
     if args.sensitivity:
         sensitivity.check(args)
+    elif args.seeds != 1:
+        raise UsageError("--seeds is for --sensitivity: leave it out; --seed is the one of a bench")
     if args.out and args.report:
         raise UsageError("--report keeps the results in its folder: leave --out out")
 
