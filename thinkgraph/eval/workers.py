@@ -19,7 +19,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from thinkgraph.errors import RunError, ThinkGraphError
 from thinkgraph.eval.batch import Ask, local_asker
@@ -81,8 +81,7 @@ async def workers(work: Work, count: int) -> AsyncIterator[Ask]:
     kill = True
     try:
         for _ in range(count):
-            command = (sys.executable, "-m", __name__)
-            process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE)
+            process = await _started()
             every.append(_Worker(process, setup))
         for worker in every:
             await worker.ready()
@@ -93,6 +92,17 @@ async def workers(work: Work, count: int) -> AsyncIterator[Ask]:
             worker.stop(kill=kill)
         for worker in every:
             await worker.ended()
+
+
+async def _started() -> Process:
+    """A worker process, which Ctrl-C does not reach: it goes to the whole group, and the parent decides."""
+    # A child begins with its parent's mask. In the parent, which only puts it off, a Ctrl-C of this moment is not lost.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        command = (sys.executable, "-m", __name__)
+        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Worker:
@@ -172,8 +182,23 @@ def _unpickled(text: str) -> Any:
 
 
 def _say(value: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave()
+
+
+async def _told(lines: asyncio.StreamReader) -> bytes:
+    line = await lines.readline()
+    if not line.endswith(b"\n"):
+        _leave()
+    return line
+
+
+def _leave() -> NoReturn:
+    """The parent is gone, perhaps in the middle of a line: nobody would keep what is answered now."""
+    os._exit(1)
 
 
 async def _serve() -> None:
@@ -181,7 +206,7 @@ async def _serve() -> None:
     lines = asyncio.StreamReader(limit=_LONGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(lines)
     await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
-    work: Work = _unpickled((await lines.readline()).decode())
+    work: Work = _unpickled((await _told(lines)).decode())
     with Knowledge.open(work.kb, text=work.text, trust_embedder=work.trust_embedder) as opened:
         knowledge = gold_knowledge(opened, work.questions) if work.gold_entities else opened
         models = Models(
@@ -195,10 +220,7 @@ async def _serve() -> None:
         async with local_asker(models, knowledge, work.methods, prompts=work.prompts, journal=journal) as ask:
             _say({"ready": True})
             running: set[asyncio.Task[None]] = set()
-            while (line := await lines.readline()) != _END:
-                if not line:
-                    # The parent is gone: nobody would keep what is answered now.
-                    os._exit(1)
+            while (line := await _told(lines)) != _END:
                 task = asyncio.create_task(_answer(ask, json.loads(line)))
                 running.add(task)
                 task.add_done_callback(running.discard)
@@ -212,15 +234,13 @@ async def _answer(ask: Ask, asked: Mapping[str, Any]) -> None:
         except ThinkGraphError as error:
             said = {"error": _pickled(error)}
         _say({"number": asked["number"], **said})
-    except Exception:  # noqa: BLE001 - a bug, or a parent that went while it was told: the parent sees the process end
+    except Exception:  # noqa: BLE001 - a bug: the parent sees the process end
         traceback.print_exc()
         os._exit(70)
 
 
 def main() -> int:
     """Run a worker."""
-    # Ctrl-C reaches the whole group: the parent decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         asyncio.run(_serve())
     except ThinkGraphError as error:

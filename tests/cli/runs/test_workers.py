@@ -94,6 +94,29 @@ def _alive(pid: int) -> bool:
         return False
 
 
+def test_ctrl_c_while_the_workers_import_is_one_line(tmp_path: Path, data: str, kb: str) -> None:
+    out = tmp_path / "out.jsonl"
+    words = [*PROGRAM, "batch", data, "--out", str(out), "--kb", kb, "--model", "offline", "--workers", "2"]
+    process = subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end = time.monotonic() + 120
+    while not any(_imports(pid) for pid in _children(process.pid)) and time.monotonic() < end:
+        time.sleep(0.01)
+    # As a terminal does: to the whole group.
+    os.killpg(process.pid, signal.SIGINT)
+    # Ends when the workers have ended too, who write there as well.
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 130
+    assert (
+        said == f"thinkgraph: error: interrupted; what was answered is in {out}: the same command goes on from there\n"
+    )
+
+
+def _imports(pid: int) -> bool:
+    """Whether a worker is in the midst of its imports. Until it is a program of its own it has its parent's libraries."""
+    program, libraries = (Path(f"/proc/{pid}/{name}").read_text("utf-8") for name in ("cmdline", "maps"))
+    return "thinkgraph.eval.workers" in program and "pydantic_core" in libraries
+
+
 def test_errors_of_workers_stand_beside_the_answers(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     def answer(call: ServedCall) -> Any:
         return Fault(400, "no such thing") if "number 4?" in call.text else '{"numbers": [], "scores": []}'
