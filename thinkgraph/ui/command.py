@@ -82,7 +82,7 @@ def check_installed() -> None:
         import starlette
         import uvicorn
     except ImportError:
-        raise UsageError('the page needs a web server: pip install "thinkgraph[ui]"') from None
+        raise UsageError("the page needs a web server: pip install 'thinkgraph[ui]'") from None
     del starlette, uvicorn
 
 
