@@ -72,7 +72,8 @@ def read_items(path: Path) -> Iterator[BatchItem]:
                 if line.strip():
                     item = _item(number, line)
                     if item.id in seen:
-                        item = BatchItem(f"line-{number}", item.question, number, f'field "id" repeats "{item.id}"')
+                        # Without its question, which this name may stand for once the id is taken out: that is asked.
+                        item = BatchItem(f"line-{number}", "", number, f'field "id" repeats "{item.id}"')
                     seen.add(item.id)
                     yield item
     except OSError as error:
@@ -197,6 +198,8 @@ class _Batch:
     progress: Progress
     others: deque[BatchItem] = field(default_factory=deque)
     """Questions that other processes had when they were come to."""
+    before: int = 0
+    """Questions come to so far that were done."""
     answered: int = 0
     failed: int = 0
     in_a_row: int = 0
@@ -214,6 +217,7 @@ class _Batch:
                 item = self.others.popleft()
             key = _key(item.id, item.question)
             if key in self.done:
+                self.before += 1
                 continue
             try:
                 taken = await self.claims.take(key.hex()) if self.claims else True
@@ -251,7 +255,7 @@ class _Batch:
         self.answered += "answer" in record
         self.failed += "error" in record
         self.keep(record)
-        self.progress("questions", len(self.done) + self.answered + self.failed, None)
+        self.progress("questions", self.before + self.answered + self.failed, None)
 
 
 async def _asked(item: BatchItem, ask: Asker, thread: str) -> tuple[dict[str, Any], ThinkGraphError | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from model_server import ModelServer, ServedCall
 from replies import Fault, Hang
 
 from thinkgraph.errors import ModelError
+from thinkgraph.eval.batch import BatchItem, finished, run_batch
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.models.offline import OfflineChatModel
 
@@ -67,6 +69,33 @@ def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path,
     asked = len(served.calls)
     assert "0 answered, 0 failed, 2 answered before in" in cli(*words).err
     assert len(served.calls) == asked
+
+
+def test_a_repeated_id_that_is_taken_out_has_its_question_asked(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer
+) -> None:
+    out = tmp_path / "out.jsonl"
+    first = {"id": "a", "question": QUESTION}
+    assert cli(*_words(_file(tmp_path, first, {"id": "a", "question": "Who?"}), out, kb)).code == 1
+    again = cli(*_words(_file(tmp_path, first, {"question": "Who?"}), out, kb))
+    assert (again.code, _lines(out)[-1]["question"]) == (0, "Who?")
+    assert "1 answered, 0 failed, 1 answered before in" in again.err
+
+
+def test_progress_does_not_count_what_a_line_said_before_its_edit(tmp_path: Path) -> None:
+    async def ask(question: str, _thread: str) -> Any:
+        return {"text": question}
+
+    with RecordFile(tmp_path / "out.jsonl", {}) as file:
+        first, old, new = (BatchItem(*words) for words in (("a", "Who?", 1), ("b", "Wher?", 2), ("b", "Where?", 2)))
+        told: list[int] = []
+        for items in ([first, old], [first, new]):
+            told.clear()
+            work = run_batch(
+                items, ask, file.keep, done=finished(file), progress=lambda _what, count, _all: told.append(count)
+            )
+            asyncio.run(work)
+    assert told == [2]
 
 
 @pytest.mark.parametrize(
