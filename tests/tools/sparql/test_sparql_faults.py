@@ -196,3 +196,31 @@ def test_a_server_that_refuses_odd_iris_is_asked_without_them(server):
         step = {"entity": "http://e/a", "relation": "http://e/to", "direction": "out"}
         assert [one["total"] for one in store.neighbours([{**step, "entity": odd}, step])] == [0, 1]
         assert store.triples([f"http://e/a http://e/to {odd}", "http://e/a http://e/to http://e/b"])[1] is not None
+
+
+@pytest.mark.parametrize(
+    "odd", ["http://e/My Picture.jpg", "http://e/x{1}", "http://e/p|q", "http://e/p^q", "relative"]
+)
+def test_a_triple_with_an_iri_that_no_query_can_hold_is_left_out(odd):
+    data = f"<http://e/a> <http://e/to> <{odd}>, <http://e/b> . <http://e/a> <{odd}> <http://e/b> . <{odd}> <http://e/to> <http://e/a> ."
+    with SparqlServer(data) as server, opened(server) as store:
+        (found,) = store.neighbourhood(["http://e/a"])
+        assert [(triple["id"], found["total"]) for triple in found["triples"]] == [
+            ("http://e/a http://e/to http://e/b", 1)
+        ]
+        # Drawn, and between nodes, the same triple.
+        (drawn,) = store.neighbourhood(["http://e/a"], limit=2)
+        assert {triple["id"] for triple in drawn["triples"]} <= {found["triples"][0]["id"]}
+        assert store.edges_among(["http://e/a", "http://e/b"]) == found["triples"]
+        step = {"entity": "http://e/a", "relation": "http://e/to", "direction": "out"}
+        assert store.neighbours([step])[0]["triples"] == found["triples"]
+
+
+def test_a_triple_without_an_object_is_an_error(server):
+    body = json.loads(server.answer("SELECT (0 AS ?i) ?s ?p ?o { ?s ?p ?o FILTER(isIRI(?o)) }"))
+    del body["results"]["bindings"][0]["o"]
+    with opened(server) as store:
+        store.relations(["http://e/a"])
+        server.change([Page(json.dumps(body).encode(), kind=JSON)])
+        with pytest.raises(StoreError, match="without subject, predicate or object"):
+            store.neighbourhood(["http://e/a"])

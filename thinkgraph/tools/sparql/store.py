@@ -59,8 +59,8 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     """Reads a SPARQL endpoint, and nothing but SELECT queries ever goes there.
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
-    pages (`page`). Triples with a blank node are left out, because a blank node cannot be asked about again; so are literals
-    longer than `literal_length`. Labels are cached for an hour and counts for ten minutes.
+    pages (`page`). Triples with a blank node are left out, because a blank node cannot be asked about again; so are those with
+    an IRI that cannot stand in a query, and literals longer than `literal_length`. Labels are cached for an hour and counts for ten minutes.
 
     With `bound`, at most that many incoming triples of a node (or of a step backwards) are read: larger counts are lower
     bounds, and samples of hubs are drawn from the first triples in the server's order. Without it everything is exact, but
@@ -381,7 +381,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         raws: set[Raw] = set()
         for theirs in self._endpoint.batches(objects, _PAIRED):
             for own in self._endpoint.batches(subjects, _PAIRED):
-                raws.update(map(raw_of, self._endpoint.select_accepted([*own, *theirs], between)))
+                raws.update(filter(None, map(raw_of, self._endpoint.select_accepted([*own, *theirs], between))))
         chosen = sorted(raws, key=self._reader.order)[:limit]
         found = self._reader.shown(chosen)
         return [copied(found[one]) for one in chosen]

@@ -92,7 +92,8 @@ class TripleReader:
         drawn = self._endpoint.select_all(SAMPLES[kind], large, seed=string(f"{seed} "), limit=limit)
         raws: dict[int, list[Raw]] = {}
         for row in chain(self._endpoint.select_all(TRIPLES[kind], small), drawn):
-            raws.setdefault(number_in(row, "i"), []).append(raw_of(row))
+            if raw := raw_of(row):
+                raws.setdefault(number_in(row, "i"), []).append(raw)
         return raws
 
     def shown(self, raws: Iterable[Raw]) -> dict[Raw, Triple]:
@@ -186,13 +187,13 @@ def _joined(
     return Details(values[-1] if values else None, list(qualifiers))
 
 
-def raw_of(row: Bindings) -> Raw:
-    """The triple in a solution.
+def raw_of(row: Bindings) -> Raw | None:
+    """The triple in a solution; None if one of its terms cannot stand in a query, as an IRI with a space cannot.
 
     Raises:
         StoreError: subject, predicate or object is missing.
     """
     subject, relation, end = (node_in(row, name) for name in "spo")
-    if subject is None or relation is None or end is None or subject.literal:
+    if not all(row.get(name) for name in "spo") or (subject and subject.literal):
         raise StoreError("the SPARQL endpoint sent a triple without subject, predicate or object")
-    return Raw(subject, relation, end)
+    return Raw(subject, relation, end) if subject and relation and end else None
