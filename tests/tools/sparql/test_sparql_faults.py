@@ -34,8 +34,21 @@ def slept(monkeypatch):
     return waits
 
 
-def opened(server, **policy) -> SparqlGraphStore:
-    return SparqlGraphStore(server.url, policy=RequestPolicy(**{"rate": 0, "retries": 2, **policy}), counts="none")
+def opened(server, *, batch=300, names="local", **policy) -> SparqlGraphStore:
+    limits = RequestPolicy(**{"rate": 0, "retries": 2, **policy})
+    return SparqlGraphStore(server.url, policy=limits, counts="none", batch=batch, names=names)
+
+
+def cut_answers(server, rows: int) -> None:
+    """Have the server send so many rows at most, and say nothing of it."""
+    answer = server.answer
+
+    def cut(query):
+        body = json.loads(answer(query))
+        body["results"]["bindings"] = body["results"]["bindings"][:rows]
+        return json.dumps(body).encode()
+
+    server.answer = cut
 
 
 @pytest.mark.parametrize(
@@ -117,17 +130,55 @@ def test_a_server_that_sends_shorter_pages_than_asked_for(tmp_path, monkeypatch)
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     data = "\n".join(f'<http://e/{i}> <http://e/to> <http://e/{i + 1}> ; {label} "Name {i}" .' for i in range(50))
     with SparqlServer(data) as server:
-        answer = server.answer
-
-        def capped(query):
-            body = json.loads(answer(query))
-            body["results"]["bindings"] = body["results"]["bindings"][:7]
-            return json.dumps(body).encode()
-
-        server.answer = capped
+        cut_answers(server, 7)
         with opened(server) as store:
             found = store.lookup([f"name {i}" for i in range(0, 50, 10)])
             assert [len(one) for one in found] == [1] * 5
+
+
+FILMS = [f"http://e/f{i}" for i in range(200)]
+HUB = "http://e/hub"
+
+
+def films() -> str:
+    """Films with 5 relations and 12 triples each, a class and three names; one hub with 900 relations."""
+    label, alias = "<http://www.w3.org/2000/01/rdf-schema#label>", "<http://www.w3.org/2004/02/skos/core#altLabel>"
+    stars = ", ".join(f"<http://e/star{i}>" for i in range(8))
+    rows = [
+        f'<{film}> a <http://e/Film> ; {label} "Film {i}" ; {alias} "film {i}", "FILM {i}" ; <http://e/star> {stars} ; '
+        f'<http://e/in> <{HUB}> ; <http://e/year> "{i}" ; <http://e/by> <http://e/d> .'
+        for i, film in enumerate(FILMS)
+    ]
+    return "\n".join([*rows, *(f"<{HUB}> <http://e/r{i:03}> <http://e/x> ." for i in range(900))])
+
+
+@pytest.mark.parametrize("cut", [500, 777])
+def test_a_server_that_cuts_answers_without_notice_is_asked_for_the_rest(cut):
+    with SparqlServer(films()) as server:
+        cut_answers(server, cut)
+        with opened(server) as store:
+            assert [len(found) for found in store.relations(FILMS)] == [5] * 200
+            assert {(one["label"][:4], one["type"]) for one in store.entities(FILMS)} == {("Film", "Film")}
+            # One entity whose relations alone are too many.
+            (edges,) = store.relations([HUB])
+            assert sum(edge["count"] for edge in edges) == 1_100
+            steps = [{"entity": film, "relation": "http://e/star", "direction": "out"} for film in FILMS]
+            assert {(one["total"], len(one["triples"])) for one in store.neighbours(steps)} == {(8, 8)}
+            # Drawn, and all.
+            for limit, sent in ((1_000, 1_000), (5_000, 1_100)):
+                (around,) = store.neighbourhood([HUB], limit=limit)
+                assert (around["total"], len({one["id"] for one in around["triples"]})) == (1_100, sent)
+        with opened(server, names="server") as store:
+            assert all(store.lookup([f"Film {i}" for i in range(200)]))
+
+
+def test_long_answers_that_are_whole_are_seldom_asked_for_again():
+    with SparqlServer(films()) as server, opened(server, batch=150) as store:
+        assert len(store.relations(FILMS[:150])) == 150
+        # What leaves, that again in halves, what arrives, and the relations' labels: preferred, any.
+        assert len(server.calls) == 6
+        store.relations(FILMS[60:])
+        assert len(server.calls) == 8
 
 
 def test_a_server_that_ignores_the_offset_is_not_asked_for_ever(tmp_path, monkeypatch):

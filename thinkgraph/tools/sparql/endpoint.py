@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from string import Template
 from typing import NamedTuple, TypeVar
 
@@ -57,6 +58,7 @@ class Endpoint:
         self._client = client
         self._batch = batch
         self._parts = filled_in(profile)
+        self._longest = _LEAST_CUT
 
     def fill(self, text: str, rows: Sequence[Row] = (), **more: object) -> str:
         """A query of `queries`, about some rows."""
@@ -77,15 +79,42 @@ class Endpoint:
     ) -> Iterator[Bindings]:
         """The solutions for all rows, in the given order within a request of `batch` rows.
 
-        Triples of one row that fill more than a page come in pages. See `select_accepted` for what the server refuses.
+        What a server may have cut is asked for again in halves. See `select_accepted` for what it refuses.
         """
+
+        def select(part: Sequence[Row]) -> list[Bindings]:
+            query = f"{self.fill(text, part, **more)} {order}"
+            found = self._client.select(query)
+            if not self.may_be_cut(found):
+                return found
+            if len(part) == 1:
+                names = sorted(set(chain.from_iterable(found)))
+                return list(self.pages(query if order else f"{query} ORDER BY {' '.join(f'STR(?{n})' for n in names)}"))
+            half = len(part) // 2
+            return select(part[:half]) + select(part[half:])
+
         for part in self.batches(rows, batch or (_BLOCKS if text.startswith("{") else self._batch)):
-            if sum(row.weight for row in part) > self.page:
-                yield from self.pages(f"{self.fill(text, part, **more)} ORDER BY ?i {TRIPLE_ORDER}")
-            else:
-                yield from self.select_accepted(
-                    part, lambda kept: self._client.select(f"{self.fill(text, kept, **more)} {order}")
-                )
+            yield from self.select_accepted(part, select)
+
+    def select_triples(self, text: str, rows: Iterable[Row], **more: object) -> Iterator[Bindings]:
+        """The triples of all rows, whose weights are their numbers.
+
+        More than a page come in pages, and so do those of which the server sent fewer than there are.
+        """
+
+        def select(part: Sequence[Row]) -> list[Bindings]:
+            query, expected = self.fill(text, part, **more), sum(row.weight for row in part)
+            if expected <= self.page and len(found := self._client.select(query)) >= expected:
+                return found
+            return list(self.pages(f"{query} ORDER BY ?i {TRIPLE_ORDER}"))
+
+        for part in self.batches(rows, _BLOCKS if text.startswith("{") else self._batch):
+            yield from self.select_accepted(part, select)
+
+    def may_be_cut(self, found: Sequence[Bindings]) -> bool:
+        """Whether the server may have cut an answer without notice. It has not if it sent a longer one before."""
+        longest, self._longest = self._longest, max(self._longest, len(found))
+        return len(found) >= longest
 
     @staticmethod
     def select_accepted(part: Sequence[Row], run: Callable[[Sequence[Row]], list[Bindings]]) -> list[Bindings]:
@@ -141,6 +170,7 @@ class Endpoint:
                     "pages; a larger page=, or names=server for the names, asks for fewer"
                 )
             yield from rows
+            self.may_be_cut(rows)
             before = rows
             offset += len(rows)
             if small and len(rows) < _LEAST_CUT:

@@ -147,7 +147,8 @@ class NameFinder:
         def select(part: Sequence[Row]) -> list[Bindings]:
             page = self._endpoint.page
             answer = self._endpoint.select(NAMED, part, limit=page)
-            if len(answer) < page or len(part) == 1:
+            cut = self._endpoint.may_be_cut(answer) or len(answer) == page
+            if not cut or len(part) == 1:
                 return answer
             # Names of very many things would push others out of the answer.
             half = len(part) // 2

@@ -89,9 +89,9 @@ class TripleReader:
         """The triples of each row by its number: all, or a sample drawn by the server. A row's weight is their count."""
         small = [row for row in rows if 0 < row.weight <= limit]
         large = [row._replace(weight=limit) for row in rows if row.weight > limit > 0]
-        drawn = self._endpoint.select_all(SAMPLES[kind], large, seed=string(f"{seed} "), limit=limit)
+        drawn = self._endpoint.select_triples(SAMPLES[kind], large, seed=string(f"{seed} "), limit=limit)
         raws: dict[int, list[Raw]] = {}
-        for row in chain(self._endpoint.select_all(TRIPLES[kind], small), drawn):
+        for row in chain(self._endpoint.select_triples(TRIPLES[kind], small), drawn):
             if raw := raw_of(row):
                 raws.setdefault(number_in(row, "i"), []).append(raw)
         return raws
