@@ -7,9 +7,12 @@ import pyoxigraph
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sparql_server import SparqlServer
 
-from thinkgraph.tools.sparql.profiles import PROFILES
-from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri, string, valid_iri
+from thinkgraph.tools.sparql.http import RequestPolicy
+from thinkgraph.tools.sparql.profiles import PROFILES, Profile
+from thinkgraph.tools.sparql.store import SparqlGraphStore
+from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri, string, tag_forms, valid_iri
 
 EMPTY = pyoxigraph.Store()
 HOSTILE = [
@@ -120,3 +123,56 @@ def test_literals():
     assert written("1", "http://www.w3.org/2001/XMLSchema#integer") == '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
     with pytest.raises(ValueError, match="no IRI"):
         written("x", "a> }")
+
+
+def test_tags_of_languages():
+    assert tag_forms("en") == ["en"]
+    assert tag_forms("PT-br") == ["PT-br", "pt-br", "pt-BR"]
+    assert tag_forms("zh-hans-cn")[-1] == "zh-Hans-CN"
+    profile = Profile(name="x", languages=("de", "en-US"))
+    tags = ["de", "DE-at", "en-us", "en-US-x", "", "en", "en-GB", "den"]
+    ranks = [profile.language_rank(tag) for tag in tags]
+    assert ranks[:5] == sorted(set(ranks[:5]))
+    assert set(ranks[5:]) == {max(ranks)}
+    assert max(ranks) > ranks[4]
+
+
+GERMANY = """
+    @prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :g rdfs:label "Germany"@en-US, "Deutschland"@de, "Alemanha"@pt-BR ; :capital :b .
+    :b rdfs:label "Berlin city"@en-GB, "Berlin"@en, "A city"@en-AU ; :motto "Be"@en-GB, "Sei"@de .
+"""
+
+
+@pytest.mark.parametrize("names", ["local", "server"])
+@pytest.mark.parametrize(
+    ("language", "name", "label"),
+    [
+        ("en", "Germany", "Germany"),
+        ("en-US", "Germany", "Germany"),
+        ("pt-BR", "Alemanha", "Alemanha"),
+        ("PT-br", "Alemanha", "Alemanha"),
+        ("de,en", "Deutschland", "Deutschland"),
+    ],
+)
+def test_a_region_counts_as_its_language(names, language, name, label, tmp_path, monkeypatch):
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path))
+    options = {"languages": tuple(language.split(",")), "names": names, "policy": RequestPolicy(rate=0, retries=0)}
+    with SparqlServer(GERMANY) as server, SparqlGraphStore(server.url, **options) as store:
+        found = store.lookup([name])[0]
+        if (names, language) == ("server", "en"):
+            # The server finds a name by its exact tag alone: whatever else would read them all.
+            assert not found
+        else:
+            assert [one["entity"]["id"] for one in found] == ["http://e/g"]
+        assert store.entities(["http://e/g"])[0]["label"] == label
+        if "en" in options["languages"]:
+            # The language itself comes before its regions.
+            assert store.entities(["http://e/b"])[0]["label"] == "Berlin"
+
+
+def test_values_in_a_region_of_a_preferred_language():
+    profile = Profile(name="plain", all_languages=False)
+    with SparqlServer(GERMANY) as server, SparqlGraphStore(server.url, profile=profile) as store:
+        step = {"entity": "http://e/b", "relation": "http://e/motto", "direction": "out"}
+        assert [one["object_label"] for one in store.neighbours([step])[0]["triples"]] == ["Be"]

@@ -30,7 +30,6 @@ class Describer:
             for kind, predicates in (("d", profile.descriptions), ("l", profile.labels), ("t", profile.types))
             for rank, iri_ in enumerate(predicates)
         }
-        self._ranks = {language: rank for rank, language in enumerate((*profile.languages, ""))}
 
     def facts(self, iris: Iterable[str]) -> dict[str, tuple[str, str, str]]:
         """Label, class and description of each IRI."""
@@ -99,7 +98,7 @@ class Describer:
             else:
                 # Predicates come before languages: a German name is better than an English nickname.
                 text = " ".join(text_in(row, "v").split())
-                found = rank, self._ranks.get(text_in(row, "l"), len(self._ranks)), text
+                found = rank, self._profile.language_rank(text_in(row, "l")), text
             if kind and text:
                 key = item_in(row, iris), kind
                 best[key] = min(best.get(key, found), found)

@@ -21,7 +21,7 @@ from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, text_in
 from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.queries import ALL_NAMES, NAMED, UNNAMED
-from thinkgraph.tools.sparql.terms import RdfTerm, string
+from thinkgraph.tools.sparql.terms import RdfTerm, string, tag_forms
 
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import LinkMethod
@@ -39,7 +39,7 @@ _PAGES = 10
 """Pages read in one request: the server sorts all names for each request."""
 _SEARCHED_WORDS = 8
 _SMALL = " a an and at by de der des di du for from in la le les of on or the to und van von y "
-_FORMAT = 1
+_FORMAT = 2
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _log = logging.getLogger(__name__)
 
@@ -136,12 +136,13 @@ class NameFinder:
 
     def _ask_server(self, written: dict[str, str], found: dict[str, dict[str, tuple[LinkMethod, str]]]) -> None:
         wanted = list(found)
+        languages = dict.fromkeys(form for tag in (*self._profile.languages, "") for form in tag_forms(tag))
         rows = [
             Row.of(number, RdfTerm(text, literal=True, language=language))
             for number, name in enumerate(wanted)
             if len(name) <= _LONGEST_NAME and not _UNFIT.search(written[name])
             for text in dict.fromkeys((*spellings(written[name]), name))
-            for language in (*self._profile.languages, "")
+            for language in languages
         ]
 
         def select(part: Sequence[Row]) -> list[Bindings]:
@@ -237,7 +238,6 @@ class NameFinder:
 
     def _all_names(self) -> Iterator[tuple[str, str, str]]:
         """Id, kind (l: label, a: alias) and text of every entity's names, its label first."""
-        ranks = {language: rank for rank, language in enumerate((*self._profile.languages, ""))}
         page = _PAGES * self._endpoint.page
 
         def id_of(row: Bindings) -> str:
@@ -247,7 +247,7 @@ class NameFinder:
         for id_, rows in groupby(self._endpoint.pages(self._endpoint.fill(ALL_NAMES), page=page), key=id_of):
             # Predicates come before languages, as in labels.
             names = sorted(
-                (kind[:1] == "a", int(kind[1:] or 0), ranks.get(text_in(row, "l"), len(ranks)), text)
+                (kind[:1] == "a", int(kind[1:] or 0), self._profile.language_rank(text_in(row, "l")), text)
                 for row in rows
                 if (kind := text_in(row, "k")) and id_ and (text := " ".join(text_in(row, "v").split()))
             )

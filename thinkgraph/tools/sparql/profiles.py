@@ -60,7 +60,7 @@ class Profile:
     descriptions: tuple[str, ...] = DESCRIPTIONS
     types: tuple[str, ...] = (RDF_TYPE,)
     languages: tuple[str, ...] = ("en",)
-    """The preferred languages of labels and descriptions, the best first."""
+    """The preferred languages of labels and descriptions, the best first. A region counts as its language."""
     all_languages: bool = True
     """Whether texts in other languages are objects of triples too."""
     node_forms: tuple[Short, ...] = ()
@@ -103,6 +103,14 @@ class Profile:
     def naming(self) -> frozenset[str]:
         """The predicates that name or describe."""
         return frozenset((*self.labels, *self.aliases, *self.descriptions))
+
+    def language_rank(self, tag: str) -> int:
+        """How good the language of a text is, 0 the best; "en-GB" comes right after "en", "" after all that are preferred."""
+        tag, preferred = tag.casefold(), [one.casefold() for one in (*self.languages, "")]
+        if tag in preferred:
+            return 2 * preferred.index(tag)
+        ranks = (2 * rank + 1 for rank, one in enumerate(preferred) if one and tag.startswith(f"{one}-"))
+        return next(ranks, 2 * len(preferred))
 
     def is_relation(self, iri: str) -> bool:
         """Whether a predicate is a relation, judged by its IRI alone."""

@@ -104,10 +104,9 @@ TOLD_DEGREES = "SELECT ?i (MAX(?d) AS ?n) { VALUES (?i ?s) { $rows } ?s $degree 
 
 def filled_in(profile: Profile) -> dict[str, str]:
     """What a profile puts into the texts."""
-    languages = ", ".join(string(language) for language in (*profile.languages, ""))
     kept = f"STRLEN(STR(?o)) <= {profile.literal_length:d}"
     if not profile.all_languages:
-        kept += f" && LANG(?o) IN ({languages})"
+        kept += f" && ({_preferred(profile, '?o')})"
     # A blank node cannot be asked about again, and a long text is not a value.
     object_ok = f"FILTER(isIRI(?o) || (isLiteral(?o) && {kept}))"
     if profile.statements:
@@ -124,7 +123,7 @@ def filled_in(profile: Profile) -> dict[str, str]:
         "relation_ok": relation_ok,
         "triples": f"?s ?p ?o . {relation_ok} {subject_ok} {object_ok}",
         "bound": f"LIMIT {profile.bound:d}" if profile.bound else "",
-        "preferred": f"FILTER(LANG(?t) IN ({languages}))",
+        "preferred": f"FILTER({_preferred(profile, '?t')})",
         "linkable": linkable,
         "label": iri(profile.labels[0]),
         "labels": _listed(profile.labels),
@@ -132,6 +131,12 @@ def filled_in(profile: Profile) -> dict[str, str]:
         "kinds": " ".join(f"({iri(one)} {string(kind)})" for one, kind in kinds),
         "degree": iri(profile.degree) if profile.degree else "",
     }
+
+
+def _preferred(profile: Profile, text: str) -> str:
+    """The condition that a text is in a preferred language, or in none. Servers keep the case of tags or lower it."""
+    ranges = (f"LANGMATCHES(LANG({text}), {string(language)})" for language in profile.languages)
+    return " || ".join((f'LANG({text}) = ""', *ranges))
 
 
 def _relation_ok(profile: Profile) -> str:

@@ -31,6 +31,8 @@ _PLAIN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 _SPARQL = {**_PLAIN, "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _UNESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\r": "\r"}
 _LONGEST_IRI = 4_000
+_REGION, _SCRIPT = 2, 4
+"""Letters of these parts of a language tag."""
 
 
 class Short(NamedTuple):
@@ -80,6 +82,13 @@ def string(text: str) -> str:
         written.append(f"\\u{ord(c):04X}" if hidden else _SPARQL.get(c, c))
         before = c
     return '"' + "".join(written) + '"'
+
+
+def tag_forms(tag: str) -> list[str]:
+    """A language tag as it is given, and in the two forms in which servers keep them: `pt-br` and `pt-BR`."""
+    first, *rest = tag.lower().split("-")
+    usual = [part.title() if len(part) == _SCRIPT else part.upper() if len(part) == _REGION else part for part in rest]
+    return list(dict.fromkeys((tag, tag.lower(), "-".join([first, *usual]))))
 
 
 class RdfTerm(NamedTuple):
