@@ -34,6 +34,7 @@ from thinkgraph.ingest.readers.wikidata import read_wikidata
 from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, remove_load
 from thinkgraph.tools import kb_files
+from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, StatementCounts, TextCounts
 from thinkgraph.tools.linking.meaning import entity_passage
 from thinkgraph.tools.linking.names import key_label
@@ -108,9 +109,9 @@ def build_kb(
 
     Raises:
         KnowledgeError: an input cannot be read, or the folder cannot be written, is something else, or is being built.
-        UsageError: no file of triples is given.
+        UsageError: no file of triples is given, or an address where a file or the folder is meant.
     """
-    target = Path(folder).expanduser().resolve()
+    target = local_path(folder, "a folder").resolve()
     refuse_target(target, replace=replace)
     build = Build(
         started=time.monotonic(),
@@ -147,11 +148,11 @@ class Inputs:
         roles: dict[str, Sequence[Path | str]] = {
             "triples": triples,
             "wikidata": wikidata,
-            "entities": [entities] if entities else [],
-            "aliases": [aliases] if aliases else [],
+            "entities": [] if entities is None else [entities],
+            "aliases": [] if aliases is None else [aliases],
             "passages": passages,
         }
-        self.paths = {role: [Path(path).expanduser() for path in paths] for role, paths in roles.items()}
+        self.paths = {role: [local_path(path, "a file") for path in paths] for role, paths in roles.items()}
         given = [(role, path) for role, paths in self.paths.items() for path in paths]
         self.passage_lines = 0
         self.files: list[InputFile] = []

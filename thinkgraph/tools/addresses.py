@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, UsageError
 
 HIDDEN = "***"
 """Stands where an option's secret was."""
@@ -21,6 +22,21 @@ def redacted(address: str) -> str:
 def _without_password(login: re.Match[str]) -> str:
     before = login[1]
     return before if before.endswith("/") else f"{before}@"
+
+
+def local_path(given: Path | str, what: str) -> Path:
+    """A path of this machine, with the home folder for `~`.
+
+    Args:
+        given: the path.
+        what: a file or a folder, for the error.
+
+    Raises:
+        UsageError: it is an address. As a path, its password would be shown.
+    """
+    if "://" in str(given):
+        raise UsageError(f"{redacted(str(given))} is an address: name {what} of this machine")
+    return Path(given).expanduser()
 
 
 def noted(address: str) -> str:

@@ -178,6 +178,45 @@ def test_a_name_that_would_open_something_else_is_refused(cli: Run, docs: Path, 
     assert cli("kb", "build", "./world", "--documents", "docs", "--no-index").code == 0
 
 
+@pytest.mark.parametrize("address", ["bolt://me:geheim@h", "neo4j+s://me:geheim@h/db", "sparql+http://me:geheim@h/x"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "build ADDRESS --triples t.tsv",
+        "build ADDRESS --documents docs",
+        "build kb --triples ADDRESS",
+        "build kb --triples t.tsv --aliases ADDRESS",
+        "build kb --documents ADDRESS",
+        "build kb --documents docs --extract llm --relations ADDRESS",
+        "update ADDRESS --documents docs",
+        "remove ADDRESS --document a",
+        "export ADDRESS --to out --format neo4j-csv",
+        "export ADDRESS --to neo4j://h",
+        "index ADDRESS",
+    ],
+)
+def test_an_address_where_a_path_is_meant_is_refused_without_its_password(
+    cli: Run, docs: Path, address: str, command: str
+) -> None:
+    Path("t.tsv").write_text("Varn\tin\tOrlen\n")
+    before = sorted(Path().iterdir())
+    done = cli("kb", *(address if word == "ADDRESS" else word for word in command.split()))
+    assert done.code == 2
+    assert "is an address: name a f" in done.line or "takes a knowledge base's folder" in done.line
+    assert "geheim" not in done.out + done.err
+    assert sorted(Path().iterdir()) == before
+
+
+def test_the_bundled_base_stays_as_it_is(cli: Run, docs: Path) -> None:
+    for command in (("update", "world", "--documents", "docs"), ("remove", "world", "--document", "x")):
+        done = cli("kb", *command)
+        assert (done.code, "comes with the package and stays as it is" in done.line) == (2, True)
+    mistyped = cli("kb", "export", "world", "--to", "neo4j+s//me:geheim@h", "--format", "neo4j-csv")
+    assert (mistyped.code, "has :// after its scheme" in mistyped.line) == (2, True)
+    assert "geheim" not in mistyped.err
+    assert not Path("neo4j+s").exists()
+
+
 def test_names_of_files_do_not_steer_the_terminal(cli: Run, docs: Path) -> None:
     (docs / "a\x1b[31m\nb.txt").write_text("Nora Quill left Varn.")
     (docs / "bad\x1b[31m.txt").write_bytes(b"\xff\xff")

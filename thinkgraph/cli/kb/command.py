@@ -13,7 +13,6 @@ from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, stopped_code, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.tools.openers import BUNDLED
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
@@ -25,7 +24,7 @@ CSV = "neo4j-csv"
 _SHOWN_REJECTS = 20
 _SHOWN_LITERALS = 8
 _INDEXED = {"text": "passages", "entities": "entities"}
-_FILES: dict[str, Any] = {"metavar": "FILE", "type": Path, "action": "extend", "nargs": "+", "default": []}
+_FILES: dict[str, Any] = {"metavar": "FILE", "action": "extend", "nargs": "+", "default": []}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +62,9 @@ def _add_build(commands: Any) -> None:
         help="build a knowledge base from files",
         description="Build a knowledge base. A build that was stopped goes on when the same command is given again.",
     )
-    build.add_argument("folder", metavar="DIR", type=_new_folder, help="the knowledge base's folder; made by the build")
+    build.add_argument(
+        "folder", metavar="DIR", type=info.own_folder, help="the knowledge base's folder; made by the build"
+    )
     build.add_argument(
         "--triples",
         **_FILES,
@@ -79,15 +80,15 @@ def _add_build(commands: Any) -> None:
         help="of names and texts in RDF and dumps, the best first (default en; if given, RDF values in others are left out)",
     )
     build.add_argument("--passages", **_FILES, help="JSON Lines: id, text, title…")
-    build.add_argument("--aliases", metavar="FILE", type=Path, help="JSON: {entity: [alias, …]}")
-    build.add_argument("--entities", metavar="FILE", type=Path, help="TSV or JSON Lines: id, label, type, description")
+    build.add_argument("--aliases", metavar="FILE", help="JSON: {entity: [alias, …]}")
+    build.add_argument("--entities", metavar="FILE", help="TSV or JSON Lines: id, label, type, description")
     build.add_argument("--name", metavar="NAME", help="name of the knowledge base (by default the folder's)")
     build.add_argument(
         "--embedder", metavar="NAME", help="sentence encoder for the passages (by default the bundled one)"
     )
     build.add_argument(
         "--literal",
-        **{**_FILES, "metavar": "RELATION", "type": str},
+        **{**_FILES, "metavar": "RELATION"},
         help="relation whose objects are all literal values; may be repeated",
     )
     build.add_argument("--no-literals", action="store_true", help="do not look for literal values")
@@ -106,14 +107,6 @@ def _languages(text: str) -> list[str]:
     if not found or not all(code.isascii() and code.replace("-", "").isalnum() for code in found):
         raise argparse.ArgumentTypeError(f"takes language codes with commas between them, not '{text}'")
     return found
-
-
-def _new_folder(text: str) -> Path:
-    """A folder that is opened by the name it is built under."""
-    if text in BUNDLED or "://" in text:
-        means = "an address" if "://" in text else "the knowledge base that comes with the package"
-        raise argparse.ArgumentTypeError(f"{text} would be opened as {means}: name another folder, or ./{text}")
-    return Path(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -220,12 +213,16 @@ def _export(args: argparse.Namespace, progress: Progress) -> tuple[None, list[st
     from thinkgraph.ingest.neo4j.export import export_neo4j
     from thinkgraph.tools.neo4j.connection import SCHEMES, parse_address
 
-    if info.is_server(args.folder):
+    if "://" in args.folder:
         raise UsageError("kb export takes a knowledge base's folder; a server's data are where they should be")
     if ("://" in args.to) == bool(args.format):
         raise UsageError(
             f"give --to neo4j://… for a running database, or --to FOLDER --format {CSV} for files for neo4j-admin"
         )
+    if args.format and args.to.lower().startswith(
+        tuple(f"{scheme}{mark}" for scheme in SCHEMES for mark in ("//", ":/"))
+    ):
+        raise UsageError("--to begins like an address, which has :// after its scheme; a folder of that name is ./…")
     folder = info.folder_of(args.folder)
     if args.format:
         target = one_line(str(Path(args.to).expanduser()))

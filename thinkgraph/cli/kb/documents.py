@@ -6,14 +6,15 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thinkgraph.cli.kb.info import own_folder
 from thinkgraph.cli.options import MODEL, add_flags, model_name, prices_of, profiles
 from thinkgraph.cli.show import leaving_at_once, many
 from thinkgraph.config import load_config, parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.addresses import local_path
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
@@ -41,7 +42,7 @@ def add_build_arguments(build: argparse.ArgumentParser) -> None:
         help="where relations come from: names that stand together (the default), a model's reading, or both",
     )
     _add_model(group)
-    group.add_argument("--relations", metavar="FILE", type=Path, help="the only relations to extract, one a line")
+    group.add_argument("--relations", metavar="FILE", help="the only relations to extract, one a line")
     group.add_argument("--entity-types", metavar="T[,T]", help="types of entities to tell, parted by commas")
     group.add_argument("--passage-size", metavar="N", type=int, help="characters of a passage at most (default 1000)")
     group.add_argument("--encoding", metavar="NAME", help="how files are written that are not UTF-8, such as latin-1")
@@ -54,7 +55,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="add documents, or newer versions of them",
         description="Add documents to a knowledge base that was built from documents. Unchanged ones cost nothing.",
     )
-    update.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
+    update.add_argument("folder", metavar="DIR", type=own_folder, help="the knowledge base's folder")
     _add_documents(update)
     _add_model(update)
     add_flags(update, "trust-embedder")
@@ -63,7 +64,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="take documents out",
         description="Take documents out of a knowledge base, with every statement that no other document has.",
     )
-    remove.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
+    remove.add_argument("folder", metavar="DIR", type=own_folder, help="the knowledge base's folder")
     remove.add_argument(
         "--document",
         metavar="ID",
@@ -123,7 +124,7 @@ def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, li
     options = DocumentOptions(
         extract=args.extract or "cooccurrence",
         encoding=args.encoding or "",
-        relations=_relations(args.relations) if args.relations else (),
+        relations=() if args.relations is None else _relations(args.relations),
         types=tuple(part.strip() for part in (args.entity_types or "").split(",") if part.strip()),
         **({"size": args.passage_size} if args.passage_size is not None else {}),
     )
@@ -200,8 +201,9 @@ def _extractor(args: argparse.Namespace) -> ExtractionModel:
     )
 
 
-def _relations(path: Path) -> tuple[str, ...]:
+def _relations(given: str) -> tuple[str, ...]:
     """A relation a line; what follows a tab describes it."""
+    path = local_path(given, "a file")
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

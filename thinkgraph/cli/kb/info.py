@@ -12,6 +12,7 @@ from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, write_json, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.openers import BUNDLED
 
 if TYPE_CHECKING:
     from thinkgraph.tools.kb_files import KbManifest
@@ -67,6 +68,19 @@ def indexed(knowledge: Knowledge, spec: str, text: str | None) -> list[str]:
 def is_server(spec: str) -> bool:
     """Whether a knowledge base's name is the address of a Neo4j server."""
     return spec.startswith(("neo4j", "bolt")) and "://" in spec
+
+
+def own_folder(text: str) -> str:
+    """The folder of a knowledge base of the user's own, which is opened by that name.
+
+    Raises:
+        ArgumentTypeError: the package's own is opened by it.
+    """
+    if text in BUNDLED:
+        raise argparse.ArgumentTypeError(
+            f"{text} is the knowledge base that comes with the package and stays as it is: name another folder, or ./{text}"
+        )
+    return text
 
 
 def folder_of(spec: str) -> Path:

@@ -29,6 +29,7 @@ from thinkgraph.ingest.encode import is_encoded
 from thinkgraph.ingest.folder import BuildFolder, writing
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools import kb_files
+from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
@@ -142,12 +143,12 @@ def build_documents(
         KnowledgeError: no document could be read, the folder cannot be written, is something else, or is being built by
             another process.
         ModelError: the model cannot be reached, or refuses.
-        UsageError: no document is named, or an option is wrong.
+        UsageError: no document is named, an option is wrong, or an address is given where a folder or document is meant.
     """
     options = options or DocumentOptions()
     options.check()
     paths = _paths(documents)
-    target = Path(folder).expanduser().resolve()
+    target = local_path(folder, "a folder").resolve()
     change = _Change(
         target=target,
         options=options,
@@ -232,7 +233,7 @@ def _paths(documents: Sequence[Path | str]) -> list[Path]:
     """The files and folders. Refuses none, and one that does not exist, before the build starts."""
     if not documents:
         raise UsageError("name a file or folder of documents with --documents")
-    paths = [Path(path).expanduser() for path in documents]
+    paths = [local_path(path, "a file or folder") for path in documents]
     if missing := next((path for path in paths if not path.exists()), None):
         raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
     if other := next((path for path in paths if not path.is_file() and not path.is_dir()), None):
@@ -261,7 +262,7 @@ def _change_of(
     trust: bool,
 ) -> _Change:
     """A change to an existing knowledge base, with the options it was built with."""
-    target = Path(folder).expanduser().resolve()
+    target = local_path(folder, "a folder").resolve()
     manifest = kb_files.read_manifest(target)
     if "documents" not in manifest:
         raise KnowledgeError(f"{target} was not built from documents; build it again with `kb build --replace`")
