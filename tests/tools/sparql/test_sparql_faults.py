@@ -89,6 +89,8 @@ def test_what_passes_is_tried_again(server, slept, trouble, waits):
         (Fault(404, "nothing"), "no SPARQL endpoint at this path"),
         (Fault(413, "too large"), "batch="),
         (Fault(414, "too long"), "batch="),
+        (Page(b"", 301, "text/plain"), "no SPARQL endpoint at this path: status 301"),
+        (Page(b"", 304, "text/plain"), "no SPARQL endpoint at this path: status 304"),
         (LOGIN, "redirects to 'https://login.example.org"),
         (Page(b"<html>a page\x1b[31m</html>"), "'text/html'"),
         (Page(b"<html></html>", kind=JSON), "no valid SPARQL JSON"),
@@ -217,6 +219,12 @@ def test_timeouts(server):
             store.entities(["http://e/a"])
         server.change(())
         assert store.entities(["http://e/a"])[0]["label"] == "A"
+
+
+def test_the_longest_timeout_of_an_address_can_be_waited_for(server):
+    for seconds in ("999999.5", "999999", "0000001", ".5"):
+        with Knowledge.open(f"sparql+{server.url}?counts=no&timeout={seconds}") as knowledge:
+            assert knowledge.graph.entities(["http://e/a"])[0] is not None
 
 
 def test_an_answer_without_end(server):

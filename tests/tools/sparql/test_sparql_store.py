@@ -406,6 +406,7 @@ def test_addresses():
         ("sparql+http://h/?rate=x", "a number from 0"),
         ("sparql+http://h/?timeout=0", "a number above 0"),
         ("sparql+http://h/?timeout=inf", "a number above 0"),
+        ("sparql+http://h/?timeout=9999999999", "a number above 0 and below 1000000"),
         ("sparql+http://h/?language=,", "language codes"),
         ('sparql+http://h/?language=en"', "language codes"),
         ("sparql+http://h/?counts=maybe", "yes or no"),

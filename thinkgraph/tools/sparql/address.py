@@ -71,7 +71,8 @@ _STORE = {
     "name": _TEXT,
 }
 _POLICY = {
-    "timeout": _Option(r"(?=.*[1-9])\d*\.?\d+", "a number above 0", float),
+    # There are times that no socket can count.
+    "timeout": _Option(r"(?=.*[1-9])(?:0*\d{1,6}|\d{0,6}\.\d+)", "a number above 0 and below 1000000", float),
     "retries": _FROM_0,
     "rate": _Option(r"\d*\.?\d+", "a number from 0", float),
     "concurrency": _FROM_1,

@@ -215,7 +215,7 @@ class SparqlClient:
             )
         if status in _TOO_LONG:
             raise StoreError(f"the query is too long for {self.name} (status {status}): lower batch=")
-        if response.is_redirect:
+        if response.has_redirect_location:
             target = well_formed(response.headers["location"][:_LONGEST_LINE])
             raise StoreError(
                 f"{self.host} redirects to {target!r} (status {status}): give that address if it is the SPARQL endpoint; "
