@@ -197,6 +197,22 @@ def test_a_server_that_ignores_the_offset_is_not_asked_for_ever(tmp_path, monkey
             store.lookup(["a"])
 
 
+def test_an_empty_default_graph_is_known_as_empty():
+    with SparqlServer("") as server:
+        for options in ("", "?counts=yes"):
+            with Knowledge.open(f"sparql+{server.url}{options}") as knowledge:
+                assert knowledge.empty
+                assert knowledge.graph.info()["triples"] == 0
+                assert any("default graph holds no triples" in note for note in knowledge.graph.notes)
+        # Not counted, it is not known.
+        with Knowledge.open(f"sparql+{server.url}?counts=no") as knowledge:
+            assert not knowledge.empty
+            assert not any("default graph" in note for note in knowledge.graph.notes)
+    with SparqlServer(DATA) as server, Knowledge.open(f"sparql+{server.url}") as knowledge:
+        assert (knowledge.empty, knowledge.graph.info()["triples"]) == (False, -1)
+        assert any("not counted" in note for note in knowledge.graph.notes)
+
+
 def test_a_search_that_the_server_does_not_have(server):
     with (
         SparqlGraphStore(server.url, profile="wikidata", policy=RequestPolicy(rate=0)) as store,

@@ -122,7 +122,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     def notes(self) -> list[str]:
         """What this endpoint cannot do, in one line each."""
         found = self._finder.notes()
-        if self.profile.counts != "all":
+        if self._info and not self._info["triples"]:
+            beside = " beside names" if self.profile.counts == "all" else ""
+            found.append(
+                f"the endpoint's default graph holds no triples{beside}: if named graphs do, have the server read them as one, "
+                "or name one (x-default-graph-uri=)"
+            )
+        elif self.profile.counts != "all":
             found.append("the endpoint's graph is not counted (counts=yes asks for it)")
         if bound := self.profile.bound:
             found.append(f"counts and samples of hubs look at {bound:,} incoming triples at most (bound=)")
@@ -152,9 +158,9 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         if any(len(one) != 1 for one in rows):
             raise StoreError(f"the SPARQL endpoint {self._name} does not count its triples; open it with counts=no")
         found = [number_in(row, name) for (row,) in rows for name in ("n", "r") if name in row]
-        counts = (
-            dict(zip(("triples", "relations", "literals", "entities"), found, strict=False)) if asked == "all" else {}
-        )
+        # The total of all triples tells no number of these, unless there are none.
+        told = found if asked == "all" else [0] * 4 if found == [0] else []
+        counts = dict(zip(("triples", "relations", "literals", "entities"), told, strict=False))
         mixed = json.dumps([self._settings, asked, found])
         return {
             "name": self._name,
