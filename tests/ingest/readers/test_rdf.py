@@ -161,6 +161,40 @@ def test_turtle(tmp_path):
     assert read(tmp_path, TURTLE, "x.ttl")[0] == rows  # the same names for what has none
 
 
+PREFIXES = "@prefix e: <http://e/> . @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . "
+REIFIES = "rdf:reifies <<( e:a e:to e:b )>> ."
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"e:r e:sure 0.9 ; e:by e:bob . e:r {REIFIES} e:a e:to e:b .",
+        f"e:r {REIFIES} e:r e:sure 0.9 ; e:by e:bob . e:a e:to e:b .",
+        f"_:r e:sure 0.9 ; e:by e:bob . _:r {REIFIES} e:a e:to e:b .",
+        "e:r e:sure 0.9 ; e:by e:bob . e:a e:to e:b ~ e:r .",
+        "e:r e:sure 0.9 . e:a e:to e:b ~ e:r {| e:by e:bob |} .",
+        "e:r e:sure 0.9 . << e:a e:to e:b ~ e:r >> e:by e:bob . e:a e:to e:b .",
+    ],
+)
+def test_what_is_said_of_a_statement_is_left_out_in_whatever_order(tmp_path, said):
+    rows, _, _, rejects = read(tmp_path, PREFIXES + said, "x.ttl")
+    assert [row[:3] for row in rows] == [(f"{E}a", f"{E}to", f"{E}b")]
+    assert rejects.counts == {"statement about a statement": 3}
+
+
+def test_who_speaks_of_a_statement_is_an_entity(tmp_path):
+    rows, _, _, rejects = read(tmp_path, f"{PREFIXES} e:x e:says <<( e:a e:to e:b )>> ; e:to e:a .", "x.ttl")
+    assert [row[:3] for row in rows] == [(f"{E}x", f"{E}to", f"{E}a")]
+    assert rejects.counts == {"statement about a statement": 1}
+
+
+def test_a_mark_of_reifiers_between_two_blocks_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr("thinkgraph.ingest.readers.rdf._BLOCK", 1)
+    test_what_is_said_of_a_statement_is_left_out_in_whatever_order(
+        tmp_path, f"e:r e:sure 1 ; e:by e:c . e:r {REIFIES} e:a e:to e:b ."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from thinkgraph.errors import KnowledgeError
@@ -14,6 +14,9 @@ from thinkgraph.ingest.readers.files import TripleRow
 from thinkgraph.ingest.readers.lines import open_binary, read_lines, suffix_of
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.sparql.profiles import ALIASES, DESCRIPTIONS, LABELS, RDF_TYPE
+
+if TYPE_CHECKING:
+    import pyoxigraph
 
 _FORMS = {
     **dict.fromkeys((".nt", ".ntriples"), "N-Triples"),
@@ -44,6 +47,9 @@ _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": 
 _SURROGATES = range(0xD800, 0xE000)
 _LONGEST_HEAD = 1 << 20
 """Bytes of an RDF/XML file within which its declarations must end."""
+_REIFIES = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies"
+_MARKS, _LONGEST_MARK = re.compile(rb"<<|\{\||~|reifies|annotation"), 16
+_BLOCK = 1 << 20
 _NESTED = re.compile(rb"""<!ENTITY\s+(?:%\s+)?(\S+)\s+(?:"[^"]*[&%]\w[^"]*"|'[^']*[&%]\w[^']*')""")
 
 
@@ -182,9 +188,10 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
         raise KnowledgeError(
             f"reading {form} ({path.name}) needs a parser: pip install 'thinkgraph[rdf]', or convert it to N-Triples"
         ) from None
-    syntax = getattr(pyoxigraph.RdfFormat, re.sub("[-/]", "_", form).upper())
     blanks: dict[str, int] = {}
-    reifiers: set[str] = set()
+
+    def reifies(quad: pyoxigraph.Quad) -> bool:
+        return quad.predicate.value == _REIFIES and isinstance(quad.object, pyoxigraph.Triple)
 
     def text(node: pyoxigraph.NamedNode | pyoxigraph.BlankNode) -> str:
         if isinstance(node, pyoxigraph.NamedNode):
@@ -193,26 +200,43 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
         return f"{blank}b{blanks.setdefault(node.value, len(blanks))}"
 
     _check_entities(path, form)
+    # What is said of a reifier may stand before what makes it one.
+    reifiers = {quad.subject for quad in _quads(path, form) if reifies(quad)} if _may_reify(path) else set()
+    for quad in _quads(path, form):
+        subject, end = quad.subject, quad.object
+        if reifies(quad):
+            # Of one without a name, which is another in each reading, the parser has this come first.
+            reifiers.add(subject)
+        if isinstance(subject, pyoxigraph.Triple) or isinstance(end, pyoxigraph.Triple) or subject in reifiers:
+            rejects.count("statement about a statement")
+        elif not isinstance(end, pyoxigraph.Literal):
+            yield 0, Statement(text(subject), quad.predicate.value, text(end), None, "")
+        elif "\0" in end.value:
+            raise KnowledgeError(f"{path.name}: a literal of {text(subject)[:80]} contains a NUL character")
+        else:
+            yield 0, Statement(text(subject), quad.predicate.value, end.value, end.datatype.value, end.language or "")
+
+
+def _quads(path: Path, form: str) -> Iterator[pyoxigraph.Quad]:
+    """What the parser reads in a file."""
+    import pyoxigraph
+
+    syntax = getattr(pyoxigraph.RdfFormat, re.sub("[-/]", "_", form).upper())
     with open_binary(path) as stream:
         try:
             # Lenient: other people's IRIs are not always the standard's.
             base = f"file:///{quote(path.name)}"
-            for quad in pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True):
-                subject, end = quad.subject, quad.object
-                if isinstance(end, pyoxigraph.Triple) and not isinstance(subject, pyoxigraph.Triple):
-                    reifiers.add(subject.value)
-                if (
-                    isinstance(subject, pyoxigraph.Triple)
-                    or isinstance(end, pyoxigraph.Triple)
-                    or subject.value in reifiers
-                ):
-                    rejects.count("statement about a statement")
-                elif not isinstance(end, pyoxigraph.Literal):
-                    yield 0, Statement(text(subject), quad.predicate.value, text(end), None, "")
-                elif "\0" in end.value:
-                    raise KnowledgeError(f"{path.name}: a literal of {text(subject)[:80]} contains a NUL character")
-                else:
-                    language = end.language or ""
-                    yield 0, Statement(text(subject), quad.predicate.value, end.value, end.datatype.value, language)
+            yield from pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True)
         except (SyntaxError, MemoryError) as error:
             raise KnowledgeError(f"{path.name}{_fault(error)}") from None
+
+
+def _may_reify(path: Path) -> bool:
+    """Whether a file has a mark of those by which statements are written about statements, which few files have."""
+    with open_binary(path) as stream:
+        end = b""
+        while block := stream.read(_BLOCK):
+            if _MARKS.search(end + block):
+                return True
+            end = block[-_LONGEST_MARK:]
+    return False
