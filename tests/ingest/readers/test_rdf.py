@@ -196,6 +196,15 @@ def test_a_mark_of_reifiers_between_two_blocks_is_seen(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "context", ['"https://schema.org/"', '["https://schema.org/", {"n": "http://e/n"}]', '"own.jsonld"']
+)
+def test_a_context_elsewhere_is_not_fetched(tmp_path, context):
+    with pytest.raises(KnowledgeError, match="put what is there into the file") as error:
+        read(tmp_path, f'{{"@context": {context}, "@id": "http://e/a", "n": "x"}}', "x.jsonld")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("@prefix e: <http://e/> .\n\ne:a x:b e:c .\n", "x.ttl, line 3: .*prefix x:"),

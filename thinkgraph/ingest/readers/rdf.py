@@ -160,6 +160,8 @@ def _fault(error: SyntaxError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         # Its own bound, 16 MiB for what stands between two marks.
         return ": a literal or name has no end; mend it, or cut the file there"
+    if "remote context" in str(error.msg):
+        return ": its @context stands elsewhere, and nothing is fetched; put what is there into the file"
     return f"{f', line {error.lineno}' if error.lineno else ''}: {' '.join(str(error.msg).split())[:200]}"
 
 
