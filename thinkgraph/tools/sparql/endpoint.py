@@ -58,7 +58,8 @@ class Endpoint:
         self._client = client
         self._batch = batch
         self._parts = filled_in(profile)
-        self._longest = _LEAST_CUT
+        self.longest = _LEAST_CUT
+        """Rows of the longest answer to a query without LIMIT: the server does not cut a shorter one."""
 
     def fill(self, text: str, rows: Sequence[Row] = (), **more: object) -> str:
         """A query of `queries`, about some rows."""
@@ -84,8 +85,9 @@ class Endpoint:
 
         def select(part: Sequence[Row]) -> list[Bindings]:
             query = f"{self.fill(text, part, **more)} {order}"
-            found = self._client.select(query)
-            if not self.may_be_cut(found):
+            found, longest = self._client.select(query), self.longest
+            self.longest = max(longest, len(found))
+            if len(found) < longest:
                 return found
             if len(part) == 1:
                 names = sorted(set(chain.from_iterable(found)))
@@ -110,11 +112,6 @@ class Endpoint:
 
         for part in self.batches(rows, _BLOCKS if text.startswith("{") else self._batch):
             yield from self.select_accepted(part, select)
-
-    def may_be_cut(self, found: Sequence[Bindings]) -> bool:
-        """Whether the server may have cut an answer without notice. It has not if it sent a longer one before."""
-        longest, self._longest = self._longest, max(self._longest, len(found))
-        return len(found) >= longest
 
     @staticmethod
     def select_accepted(part: Sequence[Row], run: Callable[[Sequence[Row]], list[Bindings]]) -> list[Bindings]:
@@ -170,7 +167,6 @@ class Endpoint:
                     "pages; a larger page=, or names=server for the names, asks for fewer"
                 )
             yield from rows
-            self.may_be_cut(rows)
             before = rows
             offset += len(rows)
             if small and len(rows) < _LEAST_CUT:

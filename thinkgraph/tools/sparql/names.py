@@ -148,10 +148,9 @@ class NameFinder:
         def select(part: Sequence[Row]) -> list[Bindings]:
             page = self._endpoint.page
             answer = self._endpoint.select(NAMED, part, limit=page)
-            cut = self._endpoint.may_be_cut(answer) or len(answer) == page
-            if not cut or len(part) == 1:
+            if len(answer) < min(page, self._endpoint.longest) or len(part) == 1:
                 return answer
-            # Names of very many things would push others out of the answer.
+            # Names of very many things would push others out of the answer, which the server may cut, too.
             half = len(part) // 2
             return select(part[:half]) + select(part[half:])
 
