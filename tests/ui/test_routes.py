@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 from ui.conftest import QUESTION, TOKEN, app_of, ended, served
 
+from thinkgraph.cli.main import main
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS
 from thinkgraph.tools.knowledge import Knowledge
@@ -151,6 +152,42 @@ def test_a_run_is_stopped_and_goes_on_where_it_stopped(client: TestClient) -> No
     assert client.post(f"/api/runs/{thread}/resume", json={}).json()["error"] == f"run {thread} is finished"
 
 
+def shown(client: TestClient, thread: str) -> tuple[str, list[str], list[str]]:
+    """What the page, run.json and share.html tell of a run: its question, the events' types and the answers in them."""
+    run = client.get(f"/api/runs/{thread}").json()
+    assert client.get(f"/api/runs/{thread}/run.json").json() == run
+    page = client.get(f"/api/runs/{thread}/share.html").text
+    held = json.loads(page.partition('id="run">')[2].partition("</script>")[0])
+    assert held == run
+    finished = [event["answer"]["text"] for event in run["events"] if event["type"] == "finished"]
+    return run["question"], [event["type"] for event in run["events"]], finished
+
+
+def test_a_run_that_another_process_went_on_with_is_shown_as_that_left_it(client: TestClient) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    assert client.post(f"/api/runs/{thread}/stop", json={}).status_code == 200
+    assert ended(client, thread)["events"][-1]["type"] == "paused"
+    assert main(["resume", thread, "--quiet"]) == 0
+    question, kinds, answers = shown(client, thread)
+    assert (question, kinds[-1], answers) == (QUESTION, "finished", ["Paramaribo"])
+    other = "What is the capital of Peru?"
+    assert main(["ask", other, "--thread", thread, "--quiet"]) == 0
+    assert shown(client, thread) == (other, ["started", "finished"], ["Lima"])
+
+
+def test_a_run_that_another_process_works_on_rests_here_until_that_has_answered(
+    client: TestClient, world: Knowledge
+) -> None:
+    options = served(world).options
+    with RunStore() as runs, runs.lock("cli1"):
+        runs.start("cli1", QUESTION, options)
+        client.post("/api/runs/cli1/resume", json={})
+        run = ended(client, "cli1")
+        assert "being worked on by another process" in run["events"][-1]["reason"]
+    assert main(["resume", "cli1", "--quiet"]) == 0
+    assert shown(client, "cli1") == (QUESTION, ["started", "finished"], ["Paramaribo"])
+
+
 def test_a_run_asks_back_and_goes_on_with_the_reply(world: Knowledge) -> None:
     app = app_of(served(world, coggrag={"max_calls": 1}))
     with TestClient(app, base_url="http://127.0.0.1:8421") as client:
@@ -262,8 +299,6 @@ def test_every_kind_of_change_is_heeded(
 
 
 def test_what_is_indexed_is_what_kb_info_says(client: TestClient, capsys: pytest.CaptureFixture[str]) -> None:
-    from thinkgraph.cli.main import main
-
     lines = client.get("/api/indexed").json()["lines"]
     capsys.readouterr()
     main(["kb", "info", "world"])
@@ -298,8 +333,6 @@ def test_a_run_is_shared_as_page_picture_and_events(client: TestClient) -> None:
 
 
 def test_runs_of_the_command_line_are_in_the_history(client: TestClient, world: Knowledge) -> None:
-    from thinkgraph.cli.main import main
-
     assert main(["ask", QUESTION, "--thread", "mine", "--quiet", "--json"]) == 0
     run = client.get("/api/runs/mine").json()
     assert [event["type"] for event in run["events"]] == ["started", "finished"]

@@ -52,9 +52,13 @@ class LiveRun:
     def keep(self, runs: RunStore) -> None:
         """Keep with the run what is not kept yet."""
         # Calls side by side may add more meanwhile.
-        fresh = self.events[self._kept :]
+        fresh = self.unkept()
         runs.keep_events(self.thread, fresh, self._kept)
         self._kept += len(fresh)
+
+    def unkept(self) -> list[dict[str, Any]]:
+        """What is not kept yet, or could not be."""
+        return self.events[self._kept :]
 
     def _tell(self, event: dict[str, Any] | None) -> None:
         with self._lock:

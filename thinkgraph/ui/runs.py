@@ -240,10 +240,19 @@ class Desk:
         Raises:
             RunError: there is none.
         """
+        # Looked at before the store: what ends in between is kept there.
+        live = self._live.get(thread)
+        events = list(live.events) if live and not live.done else None
         with RunStore() as runs:
             row = runs.known(thread)
-            live = self._live.get(thread)
-            return {**self._about(row), "events": list(live.events)} if live else kept_run(runs, row)
+            if events is not None:
+                return {**about_run(row, working=True), "events": events}
+            found = kept_run(runs, row)
+        if live and row["status"] == "unfinished":
+            # Why it could not be worked on is not kept: another process that works on it since says more.
+            since = max(row["updated"], found["events"][-1]["at"])
+            found["events"] += [event for event in live.unkept() if event["at"] >= since]
+        return found
 
     def base_of(self, thread: str) -> tuple[str, Knowledge]:
         """The address and the knowledge base that a run asks, without the run's events.
