@@ -499,6 +499,9 @@ def test_settings_are_refused_wherever_they_are_wrong(case: Case) -> None:
         make(case, settings={"widht": 3})
     with pytest.raises(SettingsError, match="max_calls"):
         make(case, settings={"max_calls": 0})
+    for endless in ({"max_cost": float("inf")}, {"max_seconds": float("inf")}, {"max_seconds": float("nan")}):
+        with pytest.raises(SettingsError, match="finite number"):
+            make(case, settings=endless)
     graph, _ = make(case)
     with pytest.raises(ValueError, match="widht"):
         graph.invoke({"question": case.question}, context={"widht": 3})

@@ -78,9 +78,12 @@ class RunSettings(BaseModel):
     max_cost: float | None = Field(
         None,
         gt=0,
+        allow_inf_nan=False,
         description="Ceiling in US dollars, by the price table. As max_tokens, kept before a call is made.",
     )
-    max_seconds: float | None = Field(None, gt=0, description="Ceiling on active time; pauses do not count.")
+    max_seconds: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Ceiling on active time; pauses do not count."
+    )
     call_timeout: float = Field(
         300.0,
         gt=0,
