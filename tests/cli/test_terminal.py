@@ -17,7 +17,7 @@ from model_server import ModelServer, ServedCall
 from replies import Answer, Fault, Hang, Reply, server_error
 
 from thinkgraph.cli.runs import RunStore
-from thinkgraph.cli.show import LineProgress, heed_sigterm
+from thinkgraph.cli.show import LineProgress, heed_sigterm, write_json
 from thinkgraph.ingest.build import build_kb
 
 ANSI = "\x1b[2J\x1b]0;title\x07"
@@ -149,6 +149,11 @@ def test_labels_that_would_steer_the_terminal(cli: Run, tmp_path: Path, monkeypa
     for command in (["kb", "info", str(folder)], ["runs"], ["doctor", "--no-calls", "--kb", str(folder)]):
         shown = cli(*command)
         assert not _steering(shown.out + shown.err), command
+
+
+def test_what_is_written_as_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json({"max_seconds": float("inf"), "scores": [float("nan"), -float("inf"), 0.5]})
+    assert capsys.readouterr().out == '{"max_seconds": null, "scores": [null, null, 0.5]}\n'
 
 
 @pytest.mark.parametrize(

@@ -487,3 +487,13 @@ def test_axe_finds_nothing_serious_on_a_phone_where_a_run_asks(browse: Browse, w
         page.get_by_role("button", name="Runs").click()
         page.locator("#side li").first.wait_for()
         assert serious(page) == []
+
+
+def test_what_cannot_be_read_is_a_problem_and_no_empty_history(browse: Browse, address: str) -> None:
+    page = browse(address).page
+    page.route(
+        "**/api/runs", lambda route: route.fulfill(status=200, content_type="application/json", body="[Infinity")
+    )
+    page.reload()
+    page.locator("#side .problem", has_text="cannot be read").wait_for()
+    assert page.get_by_text("None yet.").count() == 0

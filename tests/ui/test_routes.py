@@ -130,6 +130,23 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) ->
     assert reply.status_code == 400
 
 
+def test_a_ceiling_without_end_is_refused_and_one_that_is_kept_leaves_the_history_readable(
+    client: TestClient, world: Knowledge
+) -> None:
+    body = '{"question": "x", "settings": {"max_seconds": Infinity}}'
+    reply = client.post("/api/runs", content=body, headers={"content-type": "application/json"})
+    assert reply.status_code == 400
+    assert "'max_seconds'" in reply.json()["error"]
+    with RunStore() as runs:
+        # As an older release kept it.
+        runs.start(
+            "old", QUESTION, {**served(world).options, "settings": {"max_seconds": float("inf"), "max_calls": 3}}
+        )
+    for path in ("", "/old", "/old/run.json", "/old/share.html"):
+        assert "Infinity" not in client.get(f"/api/runs{path}").text
+    assert client.get("/api/runs").json()[0]["settings"] == {"max_seconds": None, "max_calls": 3}
+
+
 def test_an_estimate_asks_no_model(client: TestClient) -> None:
     words = client.post("/api/estimate", json={"question": QUESTION}).json()["words"]
     assert words.startswith("expected ")

@@ -132,14 +132,28 @@ def write_line(text: str) -> None:
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
 
 
+def json_text(value: object, **options: Any) -> str:
+    """JSON that every reader takes: a number that JSON has no word for, as an older release's run may hold, is null.
+
+    Args:
+        value: what `json.dumps` takes; what it does not know is written as its text.
+        options: of `json.dumps`.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, default=str, **options)
+    except ValueError:
+        whole = json.loads(json.dumps(value, default=str), parse_constant=lambda _: None)
+        return json.dumps(whole, **options)
+
+
 def write_json(value: object, *, indent: int | None = None) -> None:
     """Print one JSON value on stdout; what the encoding lacks or a terminal would obey is escaped: nothing is lost."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    text = json_text(value, ensure_ascii=False, indent=indent)
     text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, indent=indent, default=str)
+        text = json_text(value, indent=indent)
     sys.stdout.write(text + "\n")
 
 

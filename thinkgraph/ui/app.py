@@ -20,6 +20,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from thinkgraph.cli.kb.info import indexed
+from thinkgraph.cli.show import json_text
 from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.integrations.langchain.lookups import LOOK_UPS, look_ups
@@ -163,7 +164,7 @@ async def _followed(desk: Callable[[], Desk], request: Request) -> Response:
 
 def _json(value: Any) -> str:
     """JSON on one line; what is no whole character, as broken labels have it, stays readable by being escaped."""
-    return json.dumps(value, ensure_ascii=True, default=str, separators=(",", ":"))
+    return json_text(value, ensure_ascii=True, separators=(",", ":"))
 
 
 def _about(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, Any]:
@@ -260,7 +261,7 @@ def _file(desk: Desk, request: Request, _given: dict[str, Any]) -> Response:
             answer = desk.answer(thread)
             body, kind = svg_of(answer, picture_of(answer)), "image/svg+xml"
         case "run.json":
-            body, kind = json.dumps(desk.run(thread), ensure_ascii=True, indent=1, default=str), "application/json"
+            body, kind = json_text(desk.run(thread), ensure_ascii=True, indent=1), "application/json"
         case _:
             raise UsageError(f"a run is shared as share.html, picture.svg or run.json, not as '{one_line(file)}'")
     # As a file: the browser saves it and does not show it as a page of ours.

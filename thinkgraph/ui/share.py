@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thinkgraph.cli.show import json_text
 from thinkgraph.plot.save import write_whole
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
@@ -37,7 +37,7 @@ def page_of_run(run: Mapping[str, Any]) -> str:
         run: as the page's interface gives it: question, method, model … and `events`.
     """
     # No text of the run can end the element that holds it.
-    data = json.dumps(dict(run), ensure_ascii=True, default=str).replace("<", "\\u003c")
+    data = json_text(dict(run), ensure_ascii=True).replace("<", "\\u003c")
     held = f'<main id="main"></main>\n<script type="application/json" id="run">{data}</script>'
     return _page(one_line(str(run["question"]))[:200], held, SHARED)
 

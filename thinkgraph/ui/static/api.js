@@ -8,8 +8,10 @@ export async function ask(path, body) {
   } catch {
     throw new Error("the page's server does not answer: is 'thinkgraph ui' still running?");
   }
-  const found = await reply.json().catch(() => ({ error: `the server answered with status ${reply.status}` }));
-  if (!reply.ok) throw new Error(found.error);
+  // A reply that cannot be read is no result, whatever its status.
+  const found = await reply.json().catch(() => null);
+  if (!reply.ok) throw new Error(found?.error ?? `the server answered with status ${reply.status}`);
+  if (found === null) throw new Error("the server's reply cannot be read: reload the page, and see its log if it stays so");
   return found;
 }
 

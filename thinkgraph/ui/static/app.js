@@ -62,10 +62,12 @@ function decoded(part) {
 }
 
 async function history() {
-  const runs = await ask("api/runs").catch(() => []);
+  let runs = [];
+  let none = h("p", { class: "faint" }, "None yet.");
+  try { runs = await ask("api/runs"); } catch (problem) { none = h("p", { class: "problem" }, plain(problem.message)); }
   fill(side, h("a", { class: "new", href: "#/" }, icon("plus"), "New question"), h("h2", {}, "Runs"),
     runs.length ? h("ul", {}, runs.map((run) => h("li", {}, h("a", { href: `#/run/${encodeURIComponent(run.thread)}` },
-      h("span", { class: "asked", dir: "auto" }, plain(run.question, 120)), h("span", { class: "of" }, statusChip(run.status, run.working), said(run.method)))))) : h("p", { class: "faint" }, "None yet."));
+      h("span", { class: "asked", dir: "auto" }, plain(run.question, 120)), h("span", { class: "of" }, statusChip(run.status, run.working), said(run.method)))))) : none);
   mark();
 }
 
