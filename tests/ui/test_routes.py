@@ -310,6 +310,9 @@ def test_every_kind_of_change_is_heeded(
     after = run["events"][run["events"].index(forked) :]
     assert forked["changes"]
     assert after[-1]["answer"]["answers"] == [answer], after[-1]["answer"]["text"]
+    asks = change.get("question", QUESTION)
+    assert run["question"] == after[-1]["answer"]["question"] == asks, "an answer stands under its own question"
+    assert {one["question"] for one in client.get("/api/runs").json()} == {QUESTION, asks}
     if "query" in change:
         read = next(event for event in after if event["type"] == "retrieved")
         assert any("took office as president" in text for text in read["best"])

@@ -15,7 +15,7 @@ from thinkgraph.cli.options import open_models, prices_of
 from thinkgraph.cli.resume import continuation
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer, new_thread
 from thinkgraph.config import Model, model_words
-from thinkgraph.errors import ManifestMismatchError, RunError, ThinkGraphError, UsageError
+from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.eval.costs.estimate import estimates
 from thinkgraph.graphs.build import Graph, build
 from thinkgraph.integrations.mcp.tools import client_settings
@@ -215,12 +215,8 @@ class Desk:
             row = runs.known(thread)
             options = self._options_of(row)
             new = new_thread()
-            runs.start(new, row["question"], options)
-            try:
-                chosen, words = branch(self._graph(options, runs), runs, row, new, asked, self._knowledge(options))
-            except ThinkGraphError:
-                runs.remove(new)
-                raise
+            graph, knowledge = self._graph(options, runs), self._knowledge(options)
+            chosen, words = branch(graph, runs, row, new, options, asked, knowledge)
             before = [event for event in runs.events(thread) if event["at"] <= chosen["at"]]
             forked = Forked(type="forked", source=thread, changes=words)
             events = [*before, Recorder.stamped(forked)]

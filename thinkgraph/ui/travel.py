@@ -10,8 +10,8 @@ from typing import Any
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
-from thinkgraph.cli.runs import RunRow, RunStore
-from thinkgraph.errors import RunError, UsageError
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
+from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 from thinkgraph.graphs.build import Graph
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import Path
@@ -186,9 +186,24 @@ def _starts_anew(
 
 
 def branch(
-    graph: Graph, runs: RunStore, row: RunRow, thread: str, asked: Mapping[str, Any], knowledge: Knowledge
+    graph: Graph,
+    runs: RunStore,
+    row: RunRow,
+    thread: str,
+    options: RunOptions,
+    asked: Mapping[str, Any],
+    knowledge: Knowledge,
 ) -> tuple[Moment, list[str]]:
-    """Put a checkpoint of a run, with what was changed in it, on a new thread, to go on there.
+    """Start a run at a checkpoint of another one, with what was changed in it, to go on there.
+
+    Args:
+        graph: of the run's method, over the checkpoints of its store.
+        runs: the store.
+        row: the run that is gone back in.
+        thread: the new run's.
+        options: what the new run goes on with.
+        asked: the checkpoint, and what `changes` takes.
+        knowledge: where entities to add are looked up.
 
     Returns:
         The checkpoint, and the changes in words.
@@ -208,9 +223,15 @@ def branch(
         raise RunError(f"run {row['thread']} has no such checkpoint to go back to")
     update, words = changes(kept.checkpoint["channel_values"], chosen, asked, knowledge)
     new: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-    saver.put(new, kept.checkpoint, kept.metadata, kept.checkpoint["channel_versions"])
-    if update:
-        graph.update_state(new, update, as_node=chosen["did"].split(", ")[0])
+    # Before its first checkpoint: what lies on a thread when a run starts is not the run's.
+    runs.start(thread, update.get("question", row["question"]), options)
+    try:
+        saver.put(new, kept.checkpoint, kept.metadata, kept.checkpoint["channel_versions"])
+        if update:
+            graph.update_state(new, update, as_node=chosen["did"].split(", ")[0])
+    except ThinkGraphError:
+        runs.remove(thread)
+        raise
     return chosen, words
 
 
