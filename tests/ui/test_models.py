@@ -19,6 +19,7 @@ from thinkgraph.ui.runs import Served
 KEY = "sk-of-nobody-else"
 LARGE = "openai:large"
 NAMES = ["openai:small", LARGE, "offline"]
+ALL = "async () => (await (await fetch('api/runs')).json()).length"
 
 
 @pytest.fixture
@@ -81,3 +82,22 @@ def test_models_are_compared_with_their_evidence_and_cost(browse: Browse, severa
             assert "calls · " in words["Cost"]
             assert "tokens" in words["Cost"]
         seen.shot("models")
+
+
+def test_no_run_is_started_that_could_not_be_shown(browse: Browse, several: Served) -> None:
+    with serving(app_of(several)) as root:
+        page = browse(f"{root}/?token={TOKEN}").page
+        page.get_by_label("Question", exact=True).fill(QUESTION)
+        page.get_by_text("Compare with").click()
+        ticks = page.locator(".tick input")
+        assert ticks.count() == 6
+        for tick in ticks.all():
+            tick.check()
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_role("alert").get_by_text("untick 2").wait_for()
+        assert page.evaluate(ALL) == 0
+        for tick in ticks.all()[:2]:
+            tick.uncheck()
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.locator(".figures .chip").nth(4).wait_for(timeout=40_000)
+        assert page.locator(".column").count() == page.evaluate(ALL) == 5

@@ -1,5 +1,8 @@
 // The page's own server: JSON in and out, and a run's events as they come.
 
+// Runs that are followed at a time: a browser holds six connections to a server, and one is left for Stop.
+export const MOST = 5;
+
 export async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   let reply;

@@ -1,7 +1,7 @@
 // The page: which view is open, the runs beside it, and the run that is watched.
 import "./vendor/graph.js";
 import { fill, h, icon, plain, said } from "./dom.js";
-import { ask, follow } from "./api.js";
+import { MOST, ask, follow } from "./api.js";
 import { statusChip } from "./answer.js";
 import { askView } from "./ask.js";
 import { knowledgeView } from "./knowledge.js";
@@ -45,7 +45,7 @@ async function show() {
   const before = location.hash;
   let made = null;
   if (view === "run" && threads[0]) made = await mount(main, threads[0]);
-  else if (view === "side" && threads.length > 1) made = await sideView(main, threads.slice(0, 6), mount);
+  else if (view === "side" && threads.length > 1) made = await sideView(main, threads.slice(0, MOST), mount);
   else if (view === "knowledge") made = knowledgeView(main, about);
   else askView(main, about, (started) => { location.hash = `#/${started.length > 1 ? "side" : "run"}/${started.map(encodeURIComponent).join("/")}`; });
   // Somebody may have gone on while it was loaded.

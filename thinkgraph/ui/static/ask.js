@@ -1,7 +1,7 @@
 // The view "Ask": question, method, model, settings out of their schema, ceilings, and what it is expected to cost.
 import { add, fill, h, many, plain, said } from "./dom.js";
 import { settingTitle, shortNumber } from "./words.js";
-import { ask } from "./api.js";
+import { MOST, ask } from "./api.js";
 
 const CEILINGS = ["max_calls", "max_tokens", "max_cost", "max_seconds"];
 const remembered = { question: "", method: "", model: "", knowledge: "" };
@@ -58,14 +58,17 @@ export function askView(root, about, onStarted) {
   const form = h("form", { class: "ask", onsubmit: async (event) => {
     event.preventDefault();
     fail("");
+    const wanted = bodies();
+    if (wanted.length > MOST) return fail(`At most ${MOST} runs stand side by side: untick ${wanted.length - MOST} under "Compare with".`);
     start.disabled = true;
     Object.assign(remembered, { question: question.value, method: method.value, model: model.value, knowledge: base.value });
     try {
       const threads = [];
-      for (const body of bodies()) threads.push((await ask("api/runs", body)).thread);
+      for (const body of wanted) threads.push((await ask("api/runs", body)).thread);
       onStarted(threads);
     } catch (problem) { fail(problem.message); }
     start.disabled = false;
+    return undefined;
   } },
     h("h1", {}, "Ask your knowledge"),
     counts,
