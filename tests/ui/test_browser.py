@@ -497,3 +497,15 @@ def test_what_cannot_be_read_is_a_problem_and_no_empty_history(browse: Browse, a
     page.reload()
     page.locator("#side .problem", has_text="cannot be read").wait_for()
     assert page.get_by_text("None yet.").count() == 0
+
+
+def test_a_value_out_of_range_is_pointed_at_in_a_closed_section_too(browse: Browse, address: str) -> None:
+    page = browse(address).page
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    ceilings = page.locator("summary", has_text="Ceilings")
+    ceilings.click()
+    page.locator("#set-max_calls").fill("0")
+    ceilings.click()
+    assert not page.locator("#set-max_calls").is_visible()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator("#set-max_calls:focus").wait_for()

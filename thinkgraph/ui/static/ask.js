@@ -85,6 +85,8 @@ export function askView(root, about, onStarted) {
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
   });
+  // A browser cannot point at a field of a closed section, and would do nothing. The event does not bubble.
+  form.addEventListener("invalid", (event) => { const section = event.target.closest("details"); if (section) section.open = true; }, true);
   method.addEventListener("change", () => { redraw(); offer(); });
   model.addEventListener("change", offer);
   base.addEventListener("change", count);
