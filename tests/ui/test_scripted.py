@@ -244,6 +244,28 @@ def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, 
         assert counted == 4
 
 
+def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, script: Script) -> None:
+    script.hold()
+    with page_of(browse, world, script) as (seen, _):
+        page = seen.page
+        with serving(app_of(served(world, MODEL))) as root:
+            page.goto(f"{root}/?token={TOKEN}")
+            start(seen, HIGH.question, "tog2")
+            page.get_by_role("heading", name="Found 2 candidates").wait_for()
+            stop = page.get_by_role("button", name="Stop", exact=True)
+            page.route("**/stop", lambda route: route.abort())
+            stop.click()
+            page.get_by_role("alert").get_by_text("does not answer").wait_for()
+            assert stop.is_enabled()
+        page.locator(".run-title .chip", has_text="No connection").wait_for()
+        page.get_by_role("alert").get_by_text("is 'thinkgraph ui' still running?").wait_for()
+        assert not stop.is_visible()
+        # What the browser says of a server that has gone.
+        page.close()
+        assert all("ERR_" in one for one in seen.complaints)
+        seen.complaints.clear()
+
+
 STARTS = """() => document.querySelector(".canvas")._cyreg.cy.nodes(".start").map((one) => one.data("entity"))"""
 
 

@@ -1,7 +1,7 @@
 // The page: which view is open, the runs beside it, and the run that is watched.
 import "./vendor/graph.js";
 import { fill, h, icon, plain, said } from "./dom.js";
-import { MOST, ask, follow } from "./api.js";
+import { GONE, MOST, ask, follow } from "./api.js";
 import { statusChip } from "./answer.js";
 import { askView } from "./ask.js";
 import { knowledgeView } from "./knowledge.js";
@@ -88,14 +88,16 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
     return null;
   }
   const error = h("p", { class: "problem", role: "alert", hidden: true });
+  const fail = (text) => { error.hidden = !text; error.textContent = plain(text); };
   const attempt = async (doing, body = {}) => {
-    error.hidden = true;
-    try { await ask(`${path}/${doing}`, body); } catch (problem) { error.hidden = false; error.textContent = plain(problem.message); return false; }
+    fail("");
+    try { await ask(`${path}/${doing}`, body); } catch (problem) { fail(problem.message); return false; }
     return true;
   };
   let view = null;
   let end = null;
-  const stop = h("button", { type: "button", onclick: async () => { stop.disabled = true; stop.lastChild.textContent = "Stopping …"; await attempt("stop"); } }, icon("stop"), h("span", {}, "Stop"));
+  const stopping = (is) => { stop.disabled = is; stop.lastChild.textContent = is ? "Stopping …" : "Stop"; };
+  const stop = h("button", { type: "button", onclick: async () => { stopping(true); if (!await attempt("stop")) stopping(false); } }, icon("stop"), h("span", {}, "Stop"));
   const resume = h("button", { type: "button", class: "primary", onclick: async () => { if (await attempt("resume")) again(); } }, icon("play"), "Go on");
   const change = h("button", { type: "button", onclick: () => travelDialog(path, thread, view.shownAt(), (made) => { location.hash = `#/side/${[thread, made].map(encodeURIComponent).join("/")}`; }) }, icon("back"), "Change");
   const share = h("details", { class: "share" }, h("summary", {}, icon("share"), "Share"), h("ul", {},
@@ -110,12 +112,24 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
   view = new RunView(root, run, { actions: [error, stop, resume, change, share], of, onReply: async (reply) => { if (await attempt("reply", { reply })) again(); } });
   buttons(run.working, run.events.at(-1)?.type);
   if (run.working) {
-    end = follow(thread, run.events.length, (event, number) => { if (number === view.events.length) view.push(event); }, () => {
-      const last = view.events.at(-1)?.type;
-      buttons(false, last);
-      if (last !== "finished") view.status("unfinished", false);
-      onEnd?.(view);
-      history();
+    let away = false;
+    end = follow(thread, run.events.length, {
+      onEvent: (event, number) => { if (number === view.events.length) view.push(event); },
+      onLost: (is) => {
+        if (is === away || view.events.at(-1)?.type === "finished") return;
+        away = is;
+        fail(is ? GONE : "");
+        stop.hidden = is;
+        view.status(is ? "lost" : run.status, !is);
+      },
+      onRest: () => {
+        const last = view.events.at(-1)?.type;
+        if (away) fail("");
+        buttons(false, last);
+        if (last !== "finished") view.status("unfinished", false);
+        onEnd?.(view);
+        history();
+      },
     });
   } else onEnd?.(view);
   return () => { end?.(); view.destroy(); };

@@ -1,6 +1,7 @@
 // What a person reads: statuses, steps and settings in words.
 
 export const STATUSES = {
+  lost: { title: "No connection" },
   grounded: {
     title: "Grounded",
     says: "The cited evidence leads to every answer, and nothing says that it is something else than was asked for.",
