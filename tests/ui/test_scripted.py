@@ -266,6 +266,27 @@ def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, 
         seen.complaints.clear()
 
 
+def test_a_second_tab_learns_that_the_run_went_on(browse: Browse, world: Knowledge, script: Script) -> None:
+    script.hold()
+    with page_of(browse, world, script) as (seen, _):
+        first = seen.page
+        start(seen, HIGH.question, "tog2")
+        first.get_by_role("heading", name="Found 2 candidates").wait_for()
+        first.get_by_role("button", name="Stop", exact=True).click()
+        script.let_on()
+        first.locator(".run-title .chip", has_text="Unfinished").wait_for()
+        second = first.context.new_page()
+        second.goto(first.url)
+        second.get_by_role("button", name="Go on").wait_for()
+        first.get_by_role("button", name="Go on").click()
+        first.locator(".run-title .chip.working").wait_for()
+        second.get_by_role("button", name="Go on").click()
+        second.locator(".run-title .chip.working").wait_for()
+        script.let_on(20)
+        for page in (first, second):
+            page.locator(".answer .big", has_text="6267").wait_for()
+
+
 STARTS = """() => document.querySelector(".canvas")._cyreg.cy.nodes(".start").map((one) => one.data("entity"))"""
 
 

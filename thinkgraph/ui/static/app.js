@@ -96,9 +96,15 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
   };
   let view = null;
   let end = null;
+  // What is refused here may have gone on elsewhere, in another tab or a terminal.
+  const moved = async () => {
+    const now = await ask(path).catch(() => run);
+    return now !== run && (now.working || now.status !== run.status || now.events.length !== view.events.length);
+  };
+  const goOn = async (doing, body) => { if (await attempt(doing, body) || await moved()) show(); };
   const stopping = (is) => { stop.disabled = is; stop.lastChild.textContent = is ? "Stopping …" : "Stop"; };
   const stop = h("button", { type: "button", onclick: async () => { stopping(true); if (!await attempt("stop")) stopping(false); } }, icon("stop"), h("span", {}, "Stop"));
-  const resume = h("button", { type: "button", class: "primary", onclick: async () => { if (await attempt("resume")) again(); } }, icon("play"), "Go on");
+  const resume = h("button", { type: "button", class: "primary", onclick: () => goOn("resume") }, icon("play"), "Go on");
   const change = h("button", { type: "button", onclick: () => travelDialog(path, thread, view.shownAt(), (made) => { location.hash = `#/side/${[thread, made].map(encodeURIComponent).join("/")}`; }) }, icon("back"), "Change");
   const share = h("details", { class: "share" }, h("summary", {}, icon("share"), "Share"), h("ul", {},
     [["share.html", "A page that replays, in one file"], ["picture.svg", "A picture (SVG)"], ["run.json", "The events (JSON)"]].map(([file, title]) => h("li", {}, h("a", { href: `${path}/${file}`, download: "" }, title)))));
@@ -108,8 +114,7 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
     share.hidden = last !== "finished";
     change.hidden = working;
   };
-  const again = () => show();
-  view = new RunView(root, run, { actions: [error, stop, resume, change, share], of, onReply: async (reply) => { if (await attempt("reply", { reply })) again(); } });
+  view = new RunView(root, run, { actions: [error, stop, resume, change, share], of, onReply: (reply) => goOn("reply", { reply }) });
   buttons(run.working, run.events.at(-1)?.type);
   if (run.working) {
     let away = false;
