@@ -509,3 +509,17 @@ def test_a_value_out_of_range_is_pointed_at_in_a_closed_section_too(browse: Brow
     assert not page.locator("#set-max_calls").is_visible()
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator("#set-max_calls:focus").wait_for()
+
+
+def test_a_run_that_is_gone_is_not_waited_for_beside_others(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    ask(seen)
+    page = seen.page
+    there = page.url.rpartition("/")[2]
+    page.evaluate("there => { location.hash = `#/side/${there}/gone`; }", there)
+    rows = page.locator(".figures tbody tr")
+    rows.last.get_by_text("cannot be shown").wait_for()
+    assert "Paramaribo" in rows.first.inner_text()
+    assert "there is no run gone" in page.locator(".column").last.inner_text()
+    assert ["400" in one for one in seen.complaints] == [True]
+    seen.complaints.clear()

@@ -77,7 +77,7 @@ function mark() {
   }
 }
 
-// A run in a part of the page; gives what ends it, or null where there is none.
+// A run in a part of the page; gives what ends it. Where there is none, that is null, and so is what onEnd is told.
 async function mount(root, thread, { of = "", onEnd = null } = {}) {
   const path = `api/runs/${encodeURIComponent(thread)}`;
   let run;
@@ -85,6 +85,7 @@ async function mount(root, thread, { of = "", onEnd = null } = {}) {
     run = await ask(path);
   } catch (problem) {
     fill(root, h("p", { class: "problem", role: "alert" }, problem.message));
+    onEnd?.(null);
     return null;
   }
   const error = h("p", { class: "problem", role: "alert", hidden: true });

@@ -11,6 +11,10 @@ export async function sideView(root, threads, mount) {
       h("thead", {}, h("tr", {}, ["Run", "Answer", "Status", "Evidence", "Time", "Cost"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows))),
     h("div", { class: "columns" }, columns)));
   const tell = (at) => (view) => {
+    if (!view) {
+      fill(rows[at], h("td", { colSpan: 6, class: "faint" }, "it cannot be shown, see below"));
+      return;
+    }
     const last = view.events.at(-1);
     const forked = view.events.find((event) => event.type === "forked");
     const name = h("th", { scope: "row" }, `${view.run.method} · `, said(view.run.model), forked ? h("p", { class: "faint" }, said(forked.changes.join(", ") || "nothing changed")) : null);
