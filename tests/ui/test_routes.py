@@ -359,6 +359,15 @@ def test_runs_of_the_command_line_are_in_the_history(client: TestClient, world: 
     assert run["status"] == "grounded"
 
 
+def test_a_run_with_a_name_of_other_letters_is_shared_under_it(client: TestClient) -> None:
+    assert main(["ask", QUESTION, "--thread", "日本", "--quiet"]) == 0
+    for file in ("share.html", "picture.svg", "run.json"):
+        reply = client.get(f"/api/runs/日本/{file}")
+        assert reply.status_code == 200
+        named = f"attachment; filename*=UTF-8''%E6%97%A5%E6%9C%AC-{file}"
+        assert reply.headers["content-disposition"] == named
+
+
 def test_a_closed_page_leaves_a_run_that_can_be_resumed(world: Knowledge) -> None:
     asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
     with TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421") as first:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -265,7 +266,10 @@ def _file(desk: Desk, request: Request, _given: dict[str, Any]) -> Response:
         case _:
             raise UsageError(f"a run is shared as share.html, picture.svg or run.json, not as '{one_line(file)}'")
     # As a file: the browser saves it and does not show it as a page of ours.
-    headers = {"content-disposition": f'attachment; filename="{thread}-{file}"', "cache-control": "no-store"}
+    name = f"{thread}-{file}"
+    # A header has no other letters than Latin ones (RFC 6266).
+    named = f'filename="{name}"' if name.isascii() else f"filename*=UTF-8''{quote(name)}"
+    headers = {"content-disposition": f"attachment; {named}", "cache-control": "no-store"}
     return Response(body, media_type=kind, headers=headers)
 
 
