@@ -335,9 +335,18 @@ def test_look_ups_are_those_of_the_tools(client: TestClient) -> None:
     assert client.post("/api/look/relations_of", json=here).json()["relations"]
     passages = client.post("/api/look/passages_of", json={"entities": [found[0]["id"]], "query": "capital"})
     assert passages.json()["passages"]
-    for name, body in (("drop_table", {}), ("find_entities", {"text": ""}), ("neighbours", {"entity": "x", "sql": 1})):
+    for name, body, words in (
+        ("drop_table", {}, "there is no look-up 'drop_table'"),
+        ("ask", {"question": QUESTION}, "there is no look-up 'ask'"),
+        ("find_entities", {"text": ""}, "text is empty"),
+        ("find_entities", {"text": "x" * 9_000}, "find_entities: 'text'"),
+        ("neighbours", {"entity": "x", "sql": 1}, "neighbours takes no 'sql'"),
+    ):
         reply = client.post(f"/api/look/{name}", json=body)
-        assert (reply.status_code, "\n" in reply.json()["error"]) == (400, False)
+        error = reply.json()["error"]
+        assert (reply.status_code, "\n" in error, "pydantic" in error) == (400, False, False)
+        assert error.startswith(words)
+        assert len(error) < 300
 
 
 def test_a_run_is_shared_as_page_picture_and_events(client: TestClient) -> None:

@@ -24,8 +24,8 @@ from thinkgraph.cli.kb.info import indexed
 from thinkgraph.cli.show import json_text
 from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.graphs.registry import find_method
-from thinkgraph.integrations.langchain.lookups import LOOK_UPS, look_ups
-from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS
+from thinkgraph.integrations.langchain.lookups import LookUp, look_ups
+from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS, checked
 from thinkgraph.plot.picture import picture_of
 from thinkgraph.plot.svg import svg_of
 from thinkgraph.prompts.lines import one_line
@@ -278,8 +278,4 @@ def _look(desk: Desk, request: Request, given: dict[str, Any]) -> Any:
     (_, knowledge), name = _base(desk, request), request.path_params["name"]
     if name not in look_ups(knowledge):
         raise UsageError(f"there is no look-up '{one_line(name)}' here; known: {', '.join(look_ups(knowledge))}")
-    try:
-        arguments = LOOK_UPS[name].model_validate(given)
-    except ValueError as error:
-        raise UsageError(f"{name}: {one_line(str(error))[:200]}") from None
-    return bounded(dict(arguments.look_up(knowledge)))
+    return bounded(dict(cast("LookUp", checked(name, given)).look_up(knowledge)))

@@ -102,7 +102,7 @@ class Tools:
         """
         if name not in self.names:
             raise UsageError(f"there is no tool '{one_line(name)}'; known: {', '.join(self.names)}")
-        arguments = _checked(name, given)
+        arguments = checked(name, given)
         if isinstance(arguments, LookUp):
             # Stores block; and threads end with the calls, not with the client's patience.
             found = await asyncio.to_thread(arguments.look_up, self.knowledge)
@@ -165,7 +165,16 @@ def client_settings(
     return {**fixed, **given}
 
 
-def _checked(name: str, given: Mapping[str, Any]) -> Arguments:
+def checked(name: str, given: Mapping[str, Any]) -> Arguments:
+    """A tool's arguments.
+
+    Args:
+        name: the tool's.
+        given: what a client sent.
+
+    Raises:
+        UsageError: they are wrong; it says in a line which.
+    """
     try:
         return ARGUMENTS[name].model_validate(given)
     except ValidationError as error:
