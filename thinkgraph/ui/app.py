@@ -157,7 +157,8 @@ async def _followed(desk: Callable[[], Desk], request: Request) -> Response:
     async def told() -> AsyncIterator[str]:
         async for one in live.follow(after):
             yield ": alive\n\n" if one is None else f"id: {one[0]}\ndata: {_json(one[1])}\n\n"
-        yield "event: rest\ndata: {}\n\n"
+        if live.done:
+            yield "event: rest\ndata: {}\n\n"
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(told(), media_type="text/event-stream", headers=headers)

@@ -11,6 +11,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from thinkgraph.cli.ask import announce, speaker
 from thinkgraph.cli.options import add_served_flags, open_knowledge, open_models, served_settings
@@ -18,6 +19,12 @@ from thinkgraph.cli.runs import RunStore, run_options
 from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.config import absolute
 from thinkgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+
+    from thinkgraph.ui.runs import Desk
 
 HOST = "127.0.0.1"
 PORT = 8421
@@ -36,11 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
     check_installed()
-    import uvicorn
-
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.ui.app import create_app
-    from thinkgraph.ui.runs import Served
+    from thinkgraph.ui.runs import Desk, Served
 
     args.model, *models = args.model or [None]
     args.kb, *bases = args.kb or [None]
@@ -65,11 +70,23 @@ def run(args: argparse.Namespace) -> int:
         if not args.no_browser:
             threading.Thread(target=_open, args=(address, say), daemon=True).start()
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph ui: %(levelname)s %(message)s")
-        app = create_app(lambda: served, token=token, cookie=f"thinkgraph-{port}")
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+        desk = Desk(served)
+        server = server_of(create_app(lambda: served, token=token, cookie=f"thinkgraph-{port}", desk=desk), desk)
         with leaving_at_once("interrupted; unfinished runs are kept"):
             server.run(sockets=[listening])
     return 0
+
+
+def server_of(app: Starlette, desk: Desk) -> uvicorn.Server:
+    """What serves the page. At its end it lets go of those who follow runs: it would wait for them, and then cut them off."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            desk.close()
+            await super().shutdown(sockets)
+
+    return Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
 
 
 def check_installed() -> None:

@@ -33,13 +33,16 @@ class LiveRun:
         self.events = list(events)
         self._kept = len(self.events)
         self.done = False
+        self._closing = False
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     def add(self, event: dict[str, Any]) -> None:
         """Append an event and wake who follows."""
-        self._tell(event)
+        with self._lock:
+            self.events.append(event)
+            self._wake()
 
     def hear(self, said: Prompted) -> None:
         """Append a prompt and its reply, which may be longer than other texts."""
@@ -47,7 +50,15 @@ class LiveRun:
 
     def end(self) -> None:
         """There will be no more events."""
-        self._tell(None)
+        with self._lock:
+            self.done = True
+            self._wake()
+
+    def let_go(self) -> None:
+        """End whoever follows before the run is at its end: the page closes."""
+        with self._lock:
+            self._closing = True
+            self._wake()
 
     def keep(self, runs: RunStore) -> None:
         """Keep with the run what is not kept yet."""
@@ -60,14 +71,8 @@ class LiveRun:
         """What is not kept yet, or could not be."""
         return self.events[self._kept :]
 
-    def _tell(self, event: dict[str, Any] | None) -> None:
-        with self._lock:
-            if event is None:
-                self.done = True
-            else:
-                self.events.append(event)
-            awake = list(self._waiting)
-        for loop, flag in awake:
+    def _wake(self) -> None:
+        for loop, flag in self._waiting:
             with contextlib.suppress(RuntimeError):  # its loop has ended
                 loop.call_soon_threadsafe(flag.set)
 
@@ -80,11 +85,11 @@ class LiveRun:
             while True:
                 one[1].clear()
                 with self._lock:
-                    fresh, done = self.events[after:], self.done
+                    fresh, over = self.events[after:], self.done or self._closing
                 for event in fresh:
                     yield after, event
                     after += 1
-                if done:
+                if over:
                     return
                 try:
                     await asyncio.wait_for(one[1].wait(), _HEARTBEAT)

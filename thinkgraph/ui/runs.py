@@ -88,9 +88,10 @@ class Desk:
     )
 
     def close(self) -> None:
-        """Stop what runs; it can be resumed."""
+        """Stop what runs, which can be resumed, and end whoever follows it."""
         for live in list(self._live.values()):
             live.stopping.set()
+            live.let_go()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def options(self, asked: Mapping[str, Any]) -> RunOptions:
