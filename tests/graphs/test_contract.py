@@ -497,6 +497,8 @@ def test_only_declared_roles_are_called(case: Case) -> None:
 def test_settings_are_refused_wherever_they_are_wrong(case: Case) -> None:
     with pytest.raises(SettingsError, match="no setting 'widht'"):
         make(case, settings={"widht": 3})
+    with pytest.raises(SettingsError, match="no setting ''"):
+        make(case, settings={"": 1})
     with pytest.raises(SettingsError, match="max_calls"):
         make(case, settings={"max_calls": 0})
     for endless in ({"max_cost": float("inf")}, {"max_seconds": float("inf")}, {"max_seconds": float("nan")}):

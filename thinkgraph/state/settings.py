@@ -191,7 +191,7 @@ class ChunkSettings(RunSettings):
 def one_line_fault(error: ValidationError) -> str:
     """The first fault of a validation error as one line that says what to do."""
     fault = error.errors()[0]
-    name = ".".join(str(part) for part in fault["loc"]) or "settings"
+    name = ".".join(str(part) for part in fault["loc"]) if fault["loc"] else "settings"
     if fault["type"] == "extra_forbidden":
         return f"there is no setting '{name}'"
     return f"setting '{name}': {fault['msg']} (given: {fault['input']!r:.80})"
