@@ -45,6 +45,8 @@ def test_a_page_of_another_site_or_name_is_refused(client: TestClient) -> None:
     assert client.get("/api/about", headers={"origin": "http://127.0.0.1:9"}).status_code == 403
     body = json.dumps({"question": QUESTION})
     assert client.post("/api/runs", content=body, headers={"content-type": "text/plain"}).status_code == 403
+    spelled = {"content-type": "application/JSON; charset=utf-8"}
+    assert client.post("/api/estimate", content=body, headers=spelled).status_code == 200
     crossed = {"content-type": "application/json", "sec-fetch-site": "cross-site"}
     assert client.post("/api/runs", content=body, headers=crossed).status_code == 403
     assert client.get("/api/about", headers={"origin": "http://127.0.0.1:8421"}).status_code == 200
@@ -106,6 +108,8 @@ def test_events_come_one_by_one_with_their_numbers(client: TestClient) -> None:
     ("body", "words"),
     [
         ({"question": " "}, "the question is empty"),
+        ({"question": ["a"]}, "the question is a text"),
+        ({"question": True}, "the question is a text"),
         ({"question": "x", "method": "magic"}, "no method 'magic'"),
         ({"question": "x", "model": "openai:gpt-4o"}, "no model 'openai:gpt-4o'"),
         ({"question": "x", "settings": {"call_timeout": 1}}, "'call_timeout' is the server's to choose"),

@@ -120,9 +120,12 @@ class Desk:
         """The question of a request.
 
         Raises:
-            UsageError: there is none, or it is too long.
+            UsageError: there is none, it is no text, or it is too long.
         """
-        question = kept_words(str(asked.get("question") or ""))
+        given = asked.get("question") or ""
+        if not isinstance(given, str):
+            raise UsageError("the question is a text")
+        question = kept_words(given)
         check_fits(question, options)
         return question
 

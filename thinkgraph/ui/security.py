@@ -78,7 +78,7 @@ class Guard:
             return "requests of other sites are refused"
         if headers.get("sec-fetch-site", "same-origin") == "cross-site" and scope["method"] != "GET":
             return "requests of other sites are refused"
-        kind = headers.get("content-type", "").partition(";")[0].strip()
+        kind = headers.get("content-type", "").partition(";")[0].strip().casefold()
         if scope["method"] not in {"GET", "HEAD"} and kind != "application/json":
             return "requests that change something are JSON"
         return ""
