@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from model_server import ModelServer
 from replies import Hang
 from ui.conftest import QUESTION
 
+from thinkgraph.cli.main import main
 from thinkgraph.ingest.build import build_kb
 
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+/)\?token=(\S+)")
@@ -70,3 +72,11 @@ def test_ctrl_c_ends_a_page_that_watches_a_run_without_a_word_more(process: Any)
     _, rest = process.communicate(timeout=30)
     assert process.returncode == 130
     assert rest == "thinkgraph: error: interrupted; unfinished runs are kept\n"
+
+
+def test_without_a_web_server_it_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["ui", "--no-browser"]) == 2
+    assert "needs a web server: pip install 'thinkgraph[ui]'" in capsys.readouterr().err
