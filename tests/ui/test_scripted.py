@@ -17,6 +17,8 @@ from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.app import create_app
+from thinkgraph.ui.runs import Desk
 
 HIGH = Question(
     "w043",
@@ -248,7 +250,8 @@ def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, 
     script.hold()
     with page_of(browse, world, script) as (seen, _):
         page = seen.page
-        with serving(app_of(served(world, MODEL))) as root:
+        desk = Desk(served(world, MODEL))
+        with serving(create_app(lambda: desk.served, token=TOKEN, desk=desk)) as root:
             page.goto(f"{root}/?token={TOKEN}")
             start(seen, HIGH.question, "tog2")
             page.get_by_role("heading", name="Found 2 candidates").wait_for()
@@ -257,6 +260,7 @@ def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, 
             stop.click()
             page.get_by_role("alert").get_by_text("does not answer").wait_for()
             assert stop.is_enabled()
+            desk.close()
         page.locator(".run-title .chip", has_text="No connection").wait_for()
         page.get_by_role("alert").get_by_text("is 'thinkgraph ui' still running?").wait_for()
         assert not stop.is_visible()
