@@ -142,6 +142,31 @@ def test_nodes_without_properties_or_labels(neo4j_server: Database) -> None:
         assert store.lookup(["tool", "Thing"]) == [[], []]
 
 
+def odd_values_of_names(database: Database) -> None:
+    database.run(
+        "UNWIND range(0, 999) AS i CREATE (:Person {name: 'Person ' + i})-[:LIVES_IN]->(:City {name: 'City ' + i})"
+    )
+    # Among the first nodes, wherever the server puts them; and lists among the names that no sample shows.
+    database.run("MATCH (p:Person) WITH p LIMIT 1 SET p.name = 1984.0")
+    database.run("MATCH (p:Person) WHERE p.name IN ['Person 300', 'Person 301'] SET p.name = [p.name, 'Alt ' + p.name]")
+
+
+@pytest.mark.parametrize("option", ["", "?name=Person.name"])
+def test_one_odd_name_among_many(neo4j_server: Database, option: str) -> None:
+    with (
+        neo4j_server.holding("odd names among many", odd_values_of_names),
+        Neo4jGraphStore.open(neo4j_server.spec + option) as store,
+    ):
+        found = store.lookup(["person 777", "1984", "Person 300", "Alt Person 300"])
+        assert [[match["entity"]["label"] for match in row] for row in found] == [
+            ["Person 777"],
+            ["1984"],
+            ["Person 300"],
+            ["Person 300"],
+        ]
+        assert [row[0]["method"] for row in found] == ["exact", "exact", "exact", "alias"]
+
+
 def rarely_called_otherwise(database: Database) -> None:
     database.run("UNWIND range(0, 999) AS at CREATE (n:Thing {name: 'thing ' + at})")
     # Neither among the first nodes nor in the middle, wherever the server puts them.

@@ -162,7 +162,11 @@ def numbered(text: str, n: int = 20) -> list[object]:
         ("Order", {"orderID": list(range(20)), "shipName": ["x", "y"] * 10}, "orderID"),
         ("Genre", {"genre": numbered("g")}, "genre"),
         ("Town", {"names": [["Osk", "Oskanar"], ["Tolm"]] * 10, "river": numbered("r")}, "names"),
-        ("Town", {"name": ["Osk"] * 9 + [["Tolm", "Tolma"]], "river": ["r", "s"] * 5}, "river"),
+        ("Town", {"name": ["Osk"] * 9 + [["Tolm", "Tolma"]], "river": ["r", "s"] * 5}, "name"),
+        ("Town", {"name": ["Osk", ["Tolm", "Tolma"]] * 10, "river": numbered("r")}, "name"),
+        ("Person", {"name": [1984.0, *numbered("Ann")], "city": numbered("c")}, "name"),
+        ("Person", {"name": [[0.5] * 60, *numbered("Ann")], "city": numbered("c")}, "name"),
+        ("Person", {"name": [0.5] * 20 + ["Ann"], "city": numbered("c", 21)}, "city"),
         ("Town", {"tags": [["a", "b"]] * 20, "nickNames": [["c"]] * 20}, ""),
         ("Year", {"year": list(range(1990, 2010))}, "year"),
         (
@@ -249,6 +253,12 @@ def test_all_names_of_a_list_find_the_node_and_none_is_a_fact() -> None:
     found = guess(facts("Town", officialNames=[["Osk", "Oskanar"]] * 20))
     assert ([str(name) for name in found.names], found.aliases) == (["officialNames"], ("officialNames",))
     assert found.non_facts == {"officialNames"}
+
+
+def test_a_list_among_names_finds_its_node_by_all_and_one_odd_value_hides_no_text() -> None:
+    found = guess(facts("Town", name=[["Tolm", "Tolma"], *numbered("Osk")]))
+    assert found.aliases == ("name",)
+    assert guess(facts("Film", title=numbered("Film"), plot=[1.5, *PROSE])).texts == ("plot",)
 
 
 @pytest.mark.parametrize(

@@ -263,11 +263,10 @@ class Neo4jNames:
             if self._reader.connection.version >= _NORMALISES
             else "toLower(left(x, {}))"
         )
-        made = ", ".join(map(_template, group.names))
-        lists = [f"[{made}]"] + [
-            f"CASE WHEN {key} IS NULL THEN [] WHEN toStringOrNull({key}) IS NULL THEN {key}[..200] ELSE [{key}] END"
-            for key in (f"n.{cypher.quoted(alias)}" for alias in group.aliases)
-        ]
+        # Every value of a name's one property finds its node; joined ones and those behind a word are made of the first.
+        plain = [name.keys[0] for name in group.names if len(name.keys) == 1 and not name.prefix]
+        made = ", ".join(_template(name) for name in group.names if len(name.keys) > 1 or name.prefix)
+        lists = [f"[{made}]", *map(_elements, dict.fromkeys((*plain, *group.aliases)))]
         texts = f"[y IN {' + '.join(lists)} | toStringOrNull(y)]"
         return f"{group.match} WITH n, [x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}] AS names"
 
@@ -284,6 +283,8 @@ class Neo4jNames:
 def _by_name(given: Mapping[str, set[str]]) -> _Query:
     """By whole names: normal names, each with the ways in which it was given."""
     lowered = {unicodedata.normalize("NFKC", name).lower() for names in given.values() for name in names}
+    # Cypher writes a number with its fraction, `rows.render` without a needless one.
+    lowered |= {f"{norm}.0" for norm in given if norm.isdecimal()}
     quotable = (norm.replace("\\", "\\\\").replace('"', '\\"') for norm in sorted(given))
     return _Query(
         scan="WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank",
@@ -346,9 +347,17 @@ def _all_words(text: str) -> list[str]:
     return words_of(text)[:_LONGEST] + folded_words(normal_name(text))[:_LONGEST]
 
 
+def _elements(key: str) -> str:
+    """Cypher for the values of a property: those of a list, else the one there is."""
+    value = f"n.{cypher.quoted(key)}"
+    return (
+        f"CASE WHEN {value} IS NULL THEN [] WHEN toStringOrNull({value}) IS NULL THEN {value}[..200] ELSE [{value}] END"
+    )
+
+
 def _template(name: Template) -> str:
     """Cypher for a name, null where a value is missing."""
-    parts = [f"toStringOrNull(n.{cypher.quoted(key)})" for key in name.keys]
+    parts = [f"toStringOrNull(({_elements(key)})[0])" for key in name.keys]
     # The prefix is words of a label: letters and digits only.
     return " + ' ' + ".join([f"'{name.prefix}'"] * bool(name.prefix) + parts)
 

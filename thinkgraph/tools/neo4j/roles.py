@@ -108,35 +108,34 @@ class PropertyFacts:
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are strings."""
-        return bool(self.samples) and all(isinstance(value, str) for value in self.samples)
+        """Whether its values are strings, as a rule: one of another kind among many says nothing of the others."""
+        return self._mostly(lambda value: isinstance(value, str))
 
     @property
     def is_scalar_name(self) -> bool:
-        """Whether a value may name a node: a string or a whole number."""
-        return bool(self.samples) and all(
-            isinstance(value, str | int) and not isinstance(value, bool) for value in self.samples
-        )
+        """Whether most values may name a node, and more as strings or whole numbers than as lists of strings."""
+        return self._mostly(_may_name) and not self.is_list_of_texts
 
     @property
     def is_list_of_texts(self) -> bool:
-        """Whether its values are lists of strings."""
-        return bool(self.samples) and all(
-            isinstance(value, list) and all(isinstance(part, str) for part in value) for value in self.samples
-        )
+        """Whether most values may name a node, and at least half of these are lists of strings."""
+        naming = [value for value in self.samples if _may_name(value)]
+        return self._mostly(_may_name) and sum(isinstance(value, list) for value in naming) * 2 >= len(naming)
 
     @property
     def is_vector(self) -> bool:
         """Whether it is a long list of numbers."""
-        return self.size > _LONG_VECTOR and any(
-            isinstance(value, list) and value and not isinstance(value[0], str) for value in self.samples
+        return (
+            self.size > _LONG_VECTOR
+            and not self.is_text
+            and any(isinstance(value, list) and value and not isinstance(value[0], str) for value in self.samples)
         )
 
     @property
     def is_long(self) -> bool:
         """Whether it holds prose: long as a rule, or very long often, and with words in it."""
         long = self.length >= LONG_TEXT or self.long_length >= VERY_LONG_TEXT
-        return self.is_text and long and not self._mostly(lambda value: not _prose(value))
+        return self.is_text and long and not self._mostly(lambda value: not _prose(str(value)))
 
     @property
     def is_data(self) -> bool:
@@ -146,20 +145,20 @@ class PropertyFacts:
     @property
     def has_words(self) -> bool:
         """Whether most values are several words."""
-        return self._mostly(lambda value: len(value.split()) >= _SHORTEST_TEXT)
+        return self._mostly(lambda value: len(str(value).split()) >= _SHORTEST_TEXT)
 
     @property
     def opaque(self) -> bool:
         """Whether most values are addresses, hashes or generated ids, which no question names."""
-        return self._mostly(_OPAQUE.fullmatch)
+        return self._mostly(lambda value: _OPAQUE.fullmatch(str(value)))
 
     @property
     def numeric(self) -> bool:
         """Whether most values are numbers."""
-        return self._mostly(_NUMBER.fullmatch)
+        return self._mostly(lambda value: _NUMBER.fullmatch(str(value)))
 
-    def _mostly(self, is_one: Callable[[str], Any]) -> bool:
-        return sum(bool(is_one(str(value))) for value in self.samples) * 2 > len(self.samples)
+    def _mostly(self, is_one: Callable[[Any], Any]) -> bool:
+        return sum(bool(is_one(value)) for value in self.samples) * 2 > len(self.samples)
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,9 @@ def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
     passage = _passage(facts, long, names)
     joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
     # Of a list of names the first stands for the node, and all find it.
-    listed = {key for name in names for key in name.keys if facts.properties[key].is_list_of_texts}
+    listed = {
+        key for name in names for key in name.keys if any(isinstance(v, list) for v in facts.properties[key].samples)
+    }
     described = [joined[word] for word in _DESCRIPTIONS if word in joined]
     description = next((key for key in described if facts.properties[key].is_text), "")
     return Roles(
@@ -339,6 +340,13 @@ def short_text(facts: LabelFacts, one: Roles) -> str:
         return ""
     spoken = (found for key, found in facts.properties.items() if "".join(plain_words(key)) in _TEXT_KEYS)
     return next((found.key for found in spoken if found.is_text and found.has_words), "")
+
+
+def _may_name(value: Any) -> bool:
+    """Whether a value is a string, a whole number or a list of strings."""
+    if isinstance(value, list):
+        return all(isinstance(part, str) for part in value)
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _prose(value: str) -> bool:

@@ -206,9 +206,12 @@ class Neo4jNode:
 
     @cached_property
     def names(self) -> list[str]:
-        """What its naming properties say, best first."""
-        texts = {key: next(iter(elements(value)), "") for key, value in self.values.items()}
-        return list(dict.fromkeys(name for one in self.roles.names if (name := one.render(texts))))
+        """What its naming properties say, best first; behind them the further elements of those that are lists."""
+        texts = {key: elements(value) for key, value in self.values.items()}
+        firsts = {key: values[0] for key, values in texts.items() if values}
+        plain = [one.keys[0] for one in self.roles.names if len(one.keys) == 1 and not one.prefix]
+        further = [text for key in plain for text in texts.get(key, ())[1:]]
+        return list(dict.fromkeys([*filter(None, (one.render(firsts) for one in self.roles.names)), *further]))
 
     @cached_property
     def label(self) -> str:
