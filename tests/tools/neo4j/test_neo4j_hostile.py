@@ -16,6 +16,7 @@ from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import graph as graph_module
 from thinkgraph.tools.neo4j import names
+from thinkgraph.tools.neo4j.connection import Connection, TimedOutError
 from thinkgraph.tools.neo4j.cypher import quoted
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
@@ -140,6 +141,42 @@ def test_nodes_without_properties_or_labels(neo4j_server: Database) -> None:
         assert entity is not None
         assert entity["description"] == "to: Named without a label"
         assert store.lookup(["tool", "Thing"]) == [[], []]
+
+
+def several_labels(database: Database) -> None:
+    database.run("CREATE (:Person:Actor {name: 'Tom Reed'})-[:STARRED_IN]->({name: 'Silent Harbour'})")
+    database.run("UNWIND range(1, 9) AS i CREATE (:Person:Actor {name: 'Extra ' + i})")
+
+
+def test_unlabelled_nodes_beside_those_with_several_labels(
+    neo4j_server: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with neo4j_server.holding("several labels", several_labels):
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            (match,) = store.lookup(["Silent Harbour"])[0]
+            (found,) = store.neighbourhood([match["entity"]["id"]])
+            assert [triple["subject_label"] for triple in found["triples"]] == ["Tom Reed"]
+            assert store.describe()["missing"] == []
+        query = Connection.rows
+
+        def slow(self: Connection, text: str, *rest: Any, seconds: float | None = None) -> Any:
+            if "!%" in text:
+                raise TimedOutError("too slow")
+            return query(self, text, *rest, seconds=seconds)
+
+        monkeypatch.setattr(Connection, "rows", slow)
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            (said,) = store.describe()["missing"]
+            assert said.startswith("counting the nodes without a label took more than 5 seconds, so that some may not")
+
+
+def test_a_node_with_several_labels_counts_once(neo4j_server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of as many nodes as are read through every one is, however many labels they have."""
+    monkeypatch.setattr(names, "SCANNED", 11)
+    with neo4j_server.holding("several labels", several_labels), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert store.finder.ways.notes == []
+        assert len(store.finder.ways.scanned) == 2
+        assert store.search(["Extr 7"], fuzzy=True)[0][0]["entity"]["label"] == "Extra 7"
 
 
 def odd_values_of_names(database: Database) -> None:

@@ -25,7 +25,7 @@ def graph_info(connection: Connection, plan: Neo4jPlan) -> GraphInfo:
     return {
         "name": connection.database or "",
         "fingerprint": plan.fingerprint(connection.store_id, counts),
-        "entities": max(catalogue.nodes - plan.hidden_nodes, 0),
+        "entities": plan.entities,
         "literals": literal_nodes + facts,
         "triples": max(edges, 0) + facts,
         "relations": len(plan.types) + len({key for _, key in values}),
@@ -51,7 +51,7 @@ def _estimated_values(plan: Neo4jPlan) -> Mapping[tuple[str, str], int]:
     """Values by label and property, estimated from the samples."""
     shown = {label: one for label, one in plan.catalogue.samples.items() if label not in plan.hidden_labels}
     labelled = sum(one.count for one in shown.values())
-    scale = min(1.0, (plan.catalogue.nodes - plan.hidden_nodes) / labelled) if labelled else 0.0
+    scale = min(1.0, plan.entities / labelled) if labelled else 0.0
     return {
         (label, key): round(one.count * scale * facts.present / one.sampled)
         for label, one in shown.items()
@@ -83,7 +83,7 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
                 "values": sorted(key for key in (facts.properties if facts else ()) if key not in non_facts),
             }
         )
-    missing = [*ways.notes, *(texts.notes if texts else ())]
+    missing = [*plan.catalogue.notes, *ways.notes, *(texts.notes if texts else ())]
     if not plan.catalogue.indexes_known:
         missing.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")
     if not plan.catalogue.nodes:

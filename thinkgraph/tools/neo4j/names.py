@@ -74,7 +74,8 @@ def find_ways(plan: Neo4jPlan) -> Ways:
     large: list[Group] = []
     nodes = 0
     for group in sorted(_groups(plan), key=lambda group: (group.nodes, group.labels)):
-        nodes += group.nodes
+        # A node with several labels counts once.
+        nodes = min(nodes + group.nodes, plan.entities)
         (scanned if nodes <= SCANNED else large).append(group)
     fulltext: dict[str, set[str]] = {}
     notes = []
@@ -105,7 +106,7 @@ def _groups(plan: Neo4jPlan) -> list[Group]:
             # The unlabelled have a pattern of their own.
             groups.setdefault((one.names, one.aliases, not label), []).append(label)
     return [
-        Group(tuple(labels), names, aliases, nodes=sum(counts[label] for label in labels))
+        Group(tuple(labels), names, aliases, nodes=min(sum(counts[label] for label in labels), plan.entities))
         for (names, aliases, _), labels in groups.items()
     ]
 

@@ -63,6 +63,11 @@ class Neo4jPlan:
         """Whether values and texts are counted rather than estimated."""
         return self.catalogue.nodes <= EXACT_COUNTS
 
+    @property
+    def entities(self) -> int:
+        """Nodes that are entities."""
+        return max(self.catalogue.nodes - self.hidden_nodes, 0)
+
     @functools.cached_property
     def things(self) -> dict[str, Roles]:
         """The labels of entities; "" for nodes without a label."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from thinkgraph.errors import StoreError
 from thinkgraph.tools.neo4j import cypher, roles
-from thinkgraph.tools.neo4j.connection import Connection
+from thinkgraph.tools.neo4j.connection import Connection, TimedOutError
 from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles
 from thinkgraph.tools.sqlite.file import chunks
 
@@ -61,6 +61,8 @@ class Catalogue:
     samples: Mapping[str, LabelFacts]
     relation_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the database itself gives to types of relationships."""
+    notes: tuple[str, ...] = ()
+    """What was not looked at, one line each."""
 
     def exact_index(self, label: str, key: str) -> bool:
         """Whether nodes of the label are found by an equal value of the property without a scan."""
@@ -94,8 +96,8 @@ def look(connection: Connection) -> Catalogue:
     labels = counted(connection, column("CALL db.labels() YIELD label RETURN label ORDER BY label"), "(:", ")")
     indexes, known = _indexes(connection)
     sampled = dict(sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))[:_SAMPLED_LABELS])
-    if nodes > sum(labels.values()):
-        sampled[""] = nodes - sum(labels.values())
+    unlabelled, notes = _unlabelled(connection, int(nodes), labels)
+    sampled |= {"": unlabelled} if unlabelled else {}
     named = _relation_names(connection) if roles.RELATION_LABEL in labels else {}
     keys = column("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey ORDER BY propertyKey")
     return Catalogue(
@@ -108,7 +110,25 @@ def look(connection: Connection) -> Catalogue:
         indexes_known=known,
         samples=_samples(connection, sampled, [key for key in keys if roles.is_alias(key)]),
         relation_labels=named,
+        notes=tuple(notes),
     )
+
+
+def _unlabelled(connection: Connection, nodes: int, labels: Mapping[str, int]) -> tuple[int, list[str]]:
+    """How many nodes have no label, and a note where they could not be counted."""
+    # Nodes with several labels count several times: the sum tells only how many have none at least.
+    least, seconds = max(nodes - sum(labels.values()), 0), connection.address.scan
+    if nodes <= max(labels.values(), default=0):
+        return 0, []
+    try:
+        ((count,),) = connection.rows("RETURN COUNT { (:!%) }", seconds=seconds)
+    except TimedOutError:
+        note = (
+            f"counting the nodes without a label took more than {seconds:g} seconds, so that some may not be found: "
+            "allow more with ?scan=SECONDS"
+        )
+        return least, [note]
+    return int(count), []
 
 
 def count_types(connection: Connection, kinds: Iterable[str]) -> dict[str, int]:
