@@ -15,7 +15,7 @@ from thinkgraph.errors import StoreError
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import graph as graph_module
-from thinkgraph.tools.neo4j import names
+from thinkgraph.tools.neo4j import names, search
 from thinkgraph.tools.neo4j.connection import Connection, TimedOutError
 from thinkgraph.tools.neo4j.cypher import quoted
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
@@ -329,6 +329,40 @@ def test_says_which_index_would_help_and_uses_what_there_is(
         assert [row[0]["entity"]["label"] for row in found] == ["City 7", "City 7", "River 7", "River 8"]
         assert store.search(["the 7th river"])[0][0]["entity"]["type"] == "River"
         assert store.search(["Rivr 12"], fuzzy=True)[0][0]["entity"]["label"] == "River 12"
+    neo4j_server.forget()
+
+
+def case_sensitive(database: Database) -> None:
+    database.run(
+        "UNWIND range(1, 50) AS i CREATE (:City {name: 'City ' + i, story: $story + i})", story="Told at length. " * 20
+    )
+    config = "OPTIONS {indexConfig: {`fulltext.analyzer`: 'keyword'}}"
+    for key in ("name", "story"):
+        database.run(f"CREATE FULLTEXT INDEX their_{key} FOR (n:City) ON EACH [n.{key}] {config}")
+
+
+def test_an_index_that_tells_capitals_from_small_letters_is_as_none(
+    neo4j_server: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names, "SCANNED", 0)
+    monkeypatch.setattr(search, "SCANNED", 0)
+    with neo4j_server.holding("case sensitive", case_sensitive):
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            text = Neo4jTextStore(store, HashEmbedder())
+            assert [len(row) for row in store.lookup(["City 7", "city 8"])] == [1, 1]
+            assert text.search(["told at length"])[0]
+            missing = store.describe(text)["missing"]
+        assert [note.partition(" tells ")[0] for note in missing] == [
+            "finding one of the 50 City by name reads them all; their owner can run, in place of their_name, which",
+            "searching the story of 50 City reads them all; their owner can run, in place of their_story, which",
+        ]
+        for index, note in zip(("their_name", "their_story"), missing, strict=True):
+            neo4j_server.run(f"DROP INDEX {index}")
+            neo4j_server.run("CREATE " + note.partition(": CREATE ")[2])
+        neo4j_server.settled()
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            assert store.describe(Neo4jTextStore(store, HashEmbedder()))["missing"] == []
+            assert [len(row) for row in store.lookup(["City 7", "city 8"])] == [1, 1]
     neo4j_server.forget()
 
 

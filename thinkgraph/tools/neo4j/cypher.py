@@ -103,10 +103,14 @@ def in_fields(keys: Iterable[str], what: str) -> str:
     return " OR ".join(f"{literally(key)}:{what}" for key in keys)
 
 
-def advice(doing: str, name: str, labels: Iterable[str], keys: Iterable[str]) -> str:
-    """A line about a long scan, with the full-text index that would replace it; the store never makes it."""
+def advice(doing: str, name: str, labels: Iterable[str], keys: Iterable[str], instead: Sequence[str] = ()) -> str:
+    """A line about a long scan, with the full-text index that would replace it; the store never makes it.
+
+    `instead` are indexes that cannot be used, since they tell capitals from small letters.
+    """
     name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    place = f", in place of {', '.join(instead)}, which tells capitals from small letters" if instead else ""
     return (
-        f"{doing} reads them all; their owner can run: CREATE FULLTEXT INDEX {name} "
+        f"{doing} reads them all; their owner can run{place}: CREATE FULLTEXT INDEX {name} "
         f"FOR (n:{'|'.join(map(quoted, labels))}) ON EACH [{', '.join(f'n.{quoted(key)}' for key in keys)}]"
     )

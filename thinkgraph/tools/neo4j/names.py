@@ -89,7 +89,8 @@ def find_ways(plan: Neo4jPlan) -> Ways:
         if not wanted <= covered or any(len(name.keys) > 1 or name.prefix for name in best):
             shown = ", ".join(group.labels[:3]) if group.labels[0] else "unlabelled nodes"
             doing = f"finding one of the {group.nodes:,} {shown} by name"
-            notes.append(cypher.advice(doing, f"names_of_{shown}", group.labels, sorted(wanted)))
+            unfit = plan.catalogue.case_sensitive(group.labels, wanted)
+            notes.append(cypher.advice(doing, f"names_of_{shown}", group.labels, sorted(wanted), unfit))
             # With an index over a part of the names, that part must do: a scan of so many nodes is the last resort.
             scanned += [] if covered else [group]
     named = {(label, key) for group in large for label in group.labels for key in group.keys}

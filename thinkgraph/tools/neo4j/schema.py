@@ -27,6 +27,8 @@ COUNTED_TYPES = 200
 UNCOUNTED = -1
 
 _EXACT_KINDS = frozenset({"RANGE", "TEXT", "BTREE"})
+_CASE_SENSITIVE = frozenset({"keyword", "whitespace", "unicode_whitespace"})
+"""Analyzers of full-text indexes that tell capitals from small letters: what is asked for in small letters is not found there."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Index:
     """Whether a constraint keeps the values of its one property apart."""
     dimensions: int
     """Of a vector index."""
+    analyzer: str = ""
+    """Of a full-text index."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,15 @@ class Catalogue:
         )
 
     def full_text(self, label: str, keys: Collection[str]) -> dict[str, set[str]]:
-        """The full-text indexes over some properties of a label, with those that each covers."""
+        """The full-text indexes over some properties of a label that know no case, with those that each covers."""
         indexes = (index for index in self.indexes if index.kind == "FULLTEXT" and label in index.labels)
-        return {index.name: covered for index in indexes if (covered := set(keys) & set(index.properties))}
+        fit = (index for index in indexes if index.analyzer not in _CASE_SENSITIVE)
+        return {index.name: covered for index in fit if (covered := set(keys) & set(index.properties))}
+
+    def case_sensitive(self, labels: Collection[str], keys: Collection[str]) -> list[str]:
+        """The full-text indexes over some properties of some labels that `full_text` leaves out."""
+        unfit = (index for index in self.indexes if index.kind == "FULLTEXT" and index.analyzer in _CASE_SENSITIVE)
+        return [index.name for index in unfit if set(labels) & set(index.labels) and set(keys) & set(index.properties)]
 
     def unique_key(self, label: str) -> str:
         """A property that identifies the label's nodes by a constraint of the owner; "" where there is none."""
@@ -154,7 +164,8 @@ def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
         "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, owningConstraint, options "
         "WHERE state = 'ONLINE' AND entityType = 'NODE' AND type <> 'LOOKUP' "
         "RETURN name, type, labelsOrTypes, properties, owningConstraint IS NOT NULL AND size(properties) = 1, "
-        "toInteger(coalesce(options.indexConfig['vector.dimensions'], 0)) ORDER BY name"
+        "toInteger(coalesce(options.indexConfig['vector.dimensions'], 0)), "
+        "coalesce(options.indexConfig['fulltext.analyzer'], '') ORDER BY name"
     )
     try:
         return tuple(Index(*row) for row in connection.rows(query)), True

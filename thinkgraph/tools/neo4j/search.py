@@ -43,9 +43,15 @@ class TextFinder:
                 self.indexes.setdefault(index, set()).add(key)
             else:
                 self._scanned.append((label, key))
-        counts = plan.catalogue.labels
+        counts, unfit = plan.catalogue.labels, plan.catalogue.case_sensitive
         self.notes = [
-            cypher.advice(f"searching the {key} of {counts[label]:,} {label}", f"texts_of_{label}", [label], [key])
+            cypher.advice(
+                f"searching the {key} of {counts[label]:,} {label}",
+                f"texts_of_{label}",
+                [label],
+                [key],
+                unfit([label], [key]),
+            )
             for label, key in self._scanned
             if counts[label] > SCANNED
         ]
