@@ -41,7 +41,7 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
     folder: Path | None
     """Where it lies, None if it was put together from stores."""
     empty: bool
-    """Whether its graph was found to hold nothing."""
+    """Whether its graph and its passages were found to hold nothing."""
     _makers: dict[str, Callable[[], Any]]
     _parts: dict[str, Any]
     _opened: list[Any]
@@ -70,15 +70,15 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
             close_stores: whether `close` closes what was given here as well: for whoever opens stores only to hand
                 them over.
         """
-        info = graph.info()
-        prints = [info["fingerprint"], text.info()["fingerprint"] if text is not None else ""]
+        info, texts = graph.info(), text.info() if text is not None else None
+        prints = [info["fingerprint"], texts["fingerprint"] if texts else ""]
         self._setup(
             name or info["name"],
             _mixed(*prints),
             linker=self._standard_linker,
             embedder=lambda: _load_embedder(None),
             index=lambda: None,
-            empty=info["entities"] == info["triples"] == 0,
+            empty=info["entities"] == info["triples"] == 0 and not (texts and texts["passages"]),
         )
         given: dict[str, Any] = {"graph": graph, "text": text}
         given |= {name: part for name, part in (("linker", linker), ("embedder", embedder)) if part is not None}
@@ -217,7 +217,9 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
                 store = text
             found = cls._open(spec, embedder, progress, trust=trust_embedder)
             closing.callback(found.close)
-            found.__dict__["fingerprint"] = _mixed(found.fingerprint, store.info()["fingerprint"])
+            texts = store.info()
+            found.__dict__["fingerprint"] = _mixed(found.fingerprint, texts["fingerprint"])
+            found.__dict__["empty"] = found.empty and not texts["passages"]
             found._parts["text"] = store  # noqa: SLF001 - nobody has seen it yet
             if isinstance(text, str):
                 found._opened.append(store)  # noqa: SLF001 - as above

@@ -13,6 +13,7 @@ from tools.neo4j.conftest import Database, cli_run
 import thinkgraph as tg
 from thinkgraph.errors import StoreError
 from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import graph as graph_module
 from thinkgraph.tools.neo4j import names, search
@@ -238,6 +239,9 @@ def test_an_empty_database(nothing: Database) -> None:
             "unknown",
             "the knowledge base is empty: there is nothing to look in",
         )
+    elsewhere = MemoryTextStore([{"id": "p", "entities": ["x"], "title": "", "section": "", "text": "There is."}])
+    with Knowledge.open(nothing.spec, text=elsewhere) as knowledge:
+        assert not knowledge.empty, "its passages are elsewhere"
     info = cli_run("kb", "info", nothing.spec)
     assert info.code == 0
     assert "the database is empty: load a graph into it" in info.out
