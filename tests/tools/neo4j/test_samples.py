@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import chromadb
 import pytest
@@ -181,6 +181,59 @@ def test_short_texts_and_lists_of_names(neo4j_server: Database) -> None:
         assert hit["passage"]["text"] == "Firm 7 opened an office this spring."
         (around,) = knowledge.graph.neighbourhood([link["entity"]["id"]])
         assert [(one["relation"], one["object_label"]) for one in around["triples"]] == [("city", "Town 3")]
+
+
+PROSE = (
+    "is told of here at some length, in so many ordinary words that nobody would take them for a value of something. "
+    * 3
+)
+
+
+@pytest.mark.parametrize(
+    ("graph", "passages", "things"),
+    [
+        # Joined to nothing but one another: things with a text.
+        ("(a:Page {title: 'A', text: $t})-[:LINKS_TO]->(:Page {title: 'B', text: $t})-[:MENTIONS]->(a)", [], ["Page"]),
+        ("(:Law {number: 'L-12', text: $t})-[:AMENDS]->(:Law {number: 'L-3', text: $t})", [], ["Law"]),
+        ("(:Article {title: 'A', body: $t})-[:HAS]->(:Section {title: 'S', text: $t})", [], ["Article", "Section"]),
+        # Joined to things by what speaks of nothing.
+        ("(:Article {title: 'A', body: $t})-[:WRITTEN_BY]->(:Person {name: 'Ann'})", [], ["Article", "Person"]),
+        ("(:Article {title: 'A', body: $t})-[:ABOUT]->(:Person {name: 'Ann'})", ["Article"], ["Person"]),
+        ("(:Review {rating: 5, text: $t})-[:REVIEWS]->(:Film {title: 'F'})", ["Review"], ["Film"]),
+        ("(:Chunk {text: $t})-[:NEXT]->(:Chunk {text: $t})", ["Chunk"], []),
+        ("(:Document {title: 'D', text: $t})", ["Document"], []),
+        (
+            "(:Document {title: 'D', text: $t})<-[:PART_OF]-(:Chunk {text: $t})-[:HAS_ENTITY]->(:Person {name: 'Ann'})",
+            ["Chunk", "Document"],
+            ["Person"],
+        ),
+    ],
+)
+def test_which_texts_are_things(neo4j_server: Database, graph: str, passages: list[str], things: list[str]) -> None:
+    with (
+        neo4j_server.holding(graph, lambda there: there.run(f"CREATE {graph}", t=PROSE) and None),
+        Knowledge.open(neo4j_server.spec, embedder=HashEmbedder()) as knowledge,
+    ):
+        store = cast("Neo4jGraphStore", knowledge.graph)
+        assert sorted(store.plan.passages) == passages
+        assert sorted(store.plan.things) == things
+        assert knowledge.text is not None
+        assert knowledge.text.search(["told of at some length"])[0]
+        assert not knowledge.empty, "there are passages, if nothing else"
+
+
+def written(database: Database) -> None:
+    database.run(
+        "CREATE (:Article {title: 'On Engines', body: $text, year: 1843})-[:WRITTEN_BY]->(:Person {name: 'Ada Lovelace'})",
+        text=PROSE,
+    )
+
+
+def test_an_article_is_asked_about(neo4j_server: Database) -> None:
+    with neo4j_server.holding("written", written):
+        done = cli_run("ask", "--kb", neo4j_server.spec, "Who is On Engines written by?", "--quiet", "--json")
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["answers"] == ["Ada Lovelace"]
 
 
 def test_kb_info_and_doctor(northwind: Database) -> None:

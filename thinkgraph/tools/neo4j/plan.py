@@ -167,11 +167,17 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         )
     _check(mapping, catalogue)
     vectors = [index for index in catalogue.indexes if index.kind == "VECTOR"]
-    found: dict[str, Roles] = {}
-    for label, facts in catalogue.samples.items():
+
+    def guessed(label: str, *, things: bool = False) -> Roles:
+        facts = catalogue.samples[label]
         covered = frozenset(index.properties[0] for index in vectors if label in index.labels)
-        found[label] = _overridden(roles.guess(facts, covered), mapping, set(facts.properties))
-    found |= {} if "passage" in mapping else _speaking(connection, catalogue, found)
+        return _overridden(roles.guess(facts, covered, things=things), mapping, set(facts.properties))
+
+    found = {label: guessed(label) for label in catalogue.samples}
+    if "passage" not in mapping:
+        things = {label: guessed(label, things=True) for label in _things(connection, found, mapping.get("hide", ()))}
+        found |= _speaking(connection, catalogue, {label: one for label, one in found.items() if label not in things})
+        found |= things
     values = [label for label, facts in catalogue.samples.items() if "value" in facts.properties]
     literal = set(mapping.get("literal", [label for label in values if roles.plain_words(label) == ["literal"]]))
     for label in literal & set(found):
@@ -212,6 +218,38 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         hidden_nodes=hidden_count + sum(catalogue.labels[label] for label in literal - hidden),
         touching=touching | count_types(connection, unwanted),
     )
+
+
+def _things(connection: Connection, found: Mapping[str, Roles], hide: Sequence[str]) -> set[str]:
+    """Labels guessed to be passages whose nodes are things with a text.
+
+    These are the documents that are joined to things, and by no relationship that speaks of them (WRITTEN_BY), and all that are
+    joined to nothing but one another (LINKS_TO). Pieces of text, and what is joined to nothing at all, are passages.
+    """
+    guessed = {label for label, one in found.items() if one.passage}
+    unsure = {label for label in guessed if label and not roles.is_piece(label)}
+    passages = guessed - unsure
+    joined: dict[str, set[str]] = {}
+    for label in sorted(unsure):
+        query = (
+            f"MATCH (:{cypher.quoted(label)})-[r]-(e) WITH type(r) AS kind, e LIMIT {_LOOKED_AT} "
+            "WITH DISTINCT kind, labels(e) AS ends RETURN kind, ends"
+        )
+        ways = [(kind, ends) for kind, ends in connection.rows(query) if not _left_out([kind, *ends], hide)]
+        kinds = [kind for kind, ends in ways if guessed.isdisjoint(ends)]
+        if not ways or any(map(roles.speaks, kinds)) or (kinds and not roles.is_document(label)):
+            passages.add(label)
+        elif not kinds:
+            joined[label] = {end for _, ends in ways for end in guessed.intersection(ends)}
+    # What is joined to passages only is a passage too.
+    while more := {label for label, ends in joined.items() if label not in passages and ends & passages}:
+        passages |= more
+    return unsure - passages
+
+
+def _left_out(names: Sequence[str], hide: Sequence[str]) -> bool:
+    """Whether a relationship's type, or a label of its end, is a tool's or hidden by the owner."""
+    return any(name in hide or roles.BOOKKEEPING.match(name) for name in names)
 
 
 def _speaking(connection: Connection, catalogue: Catalogue, found: Mapping[str, Roles]) -> dict[str, Roles]:

@@ -222,13 +222,13 @@ def is_alias(key: str) -> bool:
     return "".join(plain_words(key)) in _ALIASES
 
 
-def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
-    """The roles of a label's properties; `vectors` are those that a vector index covers."""
+def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset(), *, things: bool = False) -> Roles:
+    """The roles of a label's properties; `vectors` are those that a vector index covers. `things`: its nodes are no passages."""
     found = facts.properties.values()
     data = frozenset({one.key for one in found if one.is_vector or one.is_data} | (vectors & set(facts.properties)))
     long = tuple(sorted(one.key for one in found if one.is_long and not _names_mostly(one) and one.key not in data))
     names = _names(facts, {*long, *data})
-    passage = _passage(facts, long, names)
+    passage = "" if things else _passage(facts, long, names)
     joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
     # Of a list of names the first stands for the node, and all find it.
     listed = {
@@ -317,14 +317,23 @@ def _fitness(one: PropertyFacts, facts: LabelFacts, *, unique: bool = True) -> f
 
 def _passage(facts: LabelFacts, long: Sequence[str], names: Sequence[Template]) -> str:
     """The text of a label whose nodes are passages; "" where they are things."""
-    label = " ".join(plain_words(facts.label))
     spoken = [key for key, one in facts.properties.items() if "".join(plain_words(key)) in _TEXT_KEYS and one.is_text]
-    if label in _TEXT_LABELS and (spoken or long):
+    if is_piece(facts.label) and (spoken or long):
         return (spoken or list(long))[0]
-    if label in _DOCUMENT_LABELS and long:
+    if is_document(facts.label) and long:
         return next((key for key in spoken if key in long), long[0])
     named = any(plain_words(template.keys[0])[-1] in _NAMING for template in names)
     return next((key for key in spoken if key in long and not named), "")
+
+
+def is_piece(label: str) -> bool:
+    """Whether a label says that its nodes are pieces of text, as Chunk does."""
+    return " ".join(plain_words(label)) in _TEXT_LABELS
+
+
+def is_document(label: str) -> bool:
+    """Whether a label says that its nodes are documents, which may be things of their own as well."""
+    return " ".join(plain_words(label)) in _DOCUMENT_LABELS
 
 
 def speaks(kind: str) -> bool:
@@ -336,7 +345,7 @@ def speaks(kind: str) -> bool:
 def short_text(facts: LabelFacts, one: Roles) -> str:
     """The property with the short texts of a label whose nodes may be passages; "" where they are things or passages already."""
     named = any(plain_words(template.keys[0])[-1] in _NAMING for template in one.names)
-    if one.passage or (named and " ".join(plain_words(facts.label)) not in _DOCUMENT_LABELS):
+    if one.passage or (named and not is_document(facts.label)):
         return ""
     spoken = (found for key, found in facts.properties.items() if "".join(plain_words(key)) in _TEXT_KEYS)
     return next((found.key for found in spoken if found.is_text and found.has_words), "")
