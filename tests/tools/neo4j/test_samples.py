@@ -241,6 +241,8 @@ def test_kb_info_and_doctor(northwind: Database) -> None:
     assert done.code == 0
     assert "named by companyName" in done.out
     assert "sold (SOLD)" in done.out
+    loud = northwind.spec.replace("bolt:", "BOLT:", 1)
+    assert cli_run("kb", "info", loud).out == done.out, "a scheme has no case"
     facts = json.loads(cli_run("kb", "info", northwind.spec, "--json").out)
     assert facts["entities"] == 61
     assert facts["missing"] == []

@@ -67,7 +67,7 @@ def indexed(knowledge: Knowledge, spec: str, text: str | None) -> list[str]:
 
 def is_server(spec: str) -> bool:
     """Whether a knowledge base's name is the address of a Neo4j server."""
-    return spec.startswith(("neo4j", "bolt")) and "://" in spec
+    return spec.lower().startswith(("neo4j", "bolt")) and "://" in spec
 
 
 def own_folder(text: str) -> str:
