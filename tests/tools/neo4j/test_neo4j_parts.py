@@ -88,6 +88,15 @@ def test_what_cannot_be_read_is_never_repeated(spec: str) -> None:
     assert "ss" not in str(caught.value).replace("password", "").replace("address", "")
 
 
+def test_the_system_database_holds_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KnowledgeError, match="the database 'system' of Neo4j holds no graph; name another"):
+        parse_address("bolt://h/System")
+    monkeypatch.setenv("NEO4J_DATABASE", "system")
+    with pytest.raises(KnowledgeError, match="holds no graph"):
+        parse_address("bolt://h")
+    assert parse_address("bolt://h/films").database == "films"
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [

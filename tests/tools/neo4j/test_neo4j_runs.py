@@ -30,6 +30,7 @@ from thinkgraph.errors import StoreError
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.neo4j import connection
 
 QUESTION = "What is the capital of Panama?"
 
@@ -190,6 +191,16 @@ def test_a_web_server_is_no_database(offline_server: ModelServer) -> None:
     done = cli_run("kb", "info", f"bolt://127.0.0.1:{port}")
     assert done.code == 3
     assert "what answers there is a web server" in done.line or "cannot be reached" in done.line
+
+
+@pytest.mark.parametrize("scheme", ["bolt", "neo4j", "bolt+ssc"])
+def test_a_server_that_takes_connections_and_says_nothing(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    monkeypatch.setattr(connection, "_POOL_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "_CONNECT_SECONDS", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        done = cli_run("kb", "info", f"{scheme}://127.0.0.1:{mute.getsockname()[1]}")
+    assert done.code == 3
+    assert "cannot be reached: it takes connections and says nothing; look at the server, and try again" in done.line
 
 
 def test_a_closed_store_says_so(filled: Database) -> None:

@@ -83,7 +83,7 @@ def parse_address(spec: str) -> Address:
     """Read an address; what it leaves out comes from NEO4J_USERNAME, NEO4J_PASSWORD and NEO4J_DATABASE.
 
     Raises:
-        KnowledgeError: it cannot be read; the message never repeats user or password.
+        KnowledgeError: it cannot be read, or names the database that holds no graph; the message never repeats user or password.
     """
     found = _SPEC.fullmatch(spec.strip())
     if not found or found["scheme"].lower() not in SCHEMES:
@@ -96,12 +96,15 @@ def parse_address(spec: str) -> Address:
         raise KnowledgeError(f"the address of the Neo4j database cannot be read; {_FORM}")
     user, colon, password = login.partition(":")
     own_user, own_password, own_database = (os.environ.get(name) or None for name in _ENVIRONMENT)
+    database = unquote(path.strip("/")) or own_database
+    if database and database.lower() == "system":
+        raise KnowledgeError("the database 'system' of Neo4j holds no graph; name another: …:7687/DATABASE")
     options = _options(query)
     return Address(
         scheme=found["scheme"].lower(),
         host=host["host"],
         port=int(host["port"] or DEFAULT_PORT),
-        database=unquote(path.strip("/")) or own_database,
+        database=database,
         user=(unquote(user) or None) if at else own_user,
         # A user of the address may have the password in the environment, which is where a password belongs.
         password=unquote(password) if colon else own_password,
@@ -308,15 +311,17 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         }
         return StoreError(f"Neo4j at {place} {next(text for part, text in said.items() if part in code)}")
 
-    def _unreachable(self, error: BaseException) -> str:
+    def _unreachable(self, error: BaseException) -> str:  # noqa: PLR0911 - a table
         causes = _causes(error)
         message = first_line(next((cause for cause in reversed(causes) if str(cause)), error))
         scheme, tls, _ = self.address.scheme.partition("+")
+        text = " ".join(map(str, causes))
+        if any(isinstance(cause, TimeoutError) for cause in causes) and "handshake" in text.lower():
+            return "it takes connections and says nothing; look at the server, and try again when it answers"
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return f"its certificate is not trusted ({message}); {scheme}+ssc:// accepts a self-signed one"
         if tls and any(isinstance(cause, ssl.SSLError | ConnectionResetError | EOFError) for cause in causes):
             return f"it does not speak TLS ({message}); try {scheme}:// without +s"
-        text = " ".join(map(str, causes))
         if tls and "encrypted" in text:
             return f"no TLS connection came about ({message}); is it there, and does it speak TLS?"
         if "HTTP" in text:
