@@ -16,7 +16,7 @@ from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import graph as graph_module
-from thinkgraph.tools.neo4j import names, search
+from thinkgraph.tools.neo4j import names, schema, search
 from thinkgraph.tools.neo4j.connection import Connection, TimedOutError
 from thinkgraph.tools.neo4j.cypher import quoted
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
@@ -178,6 +178,39 @@ def test_a_node_with_several_labels_counts_once(neo4j_server: Database, monkeypa
         assert store.finder.ways.notes == []
         assert len(store.finder.ways.scanned) == 2
         assert store.search(["Extr 7"], fuzzy=True)[0][0]["entity"]["label"] == "Extra 7"
+
+
+def rare_labels(database: Database) -> None:
+    database.run(
+        "UNWIND range(1, 9) AS i CREATE (:Common {name: 'Thing ' + i})-[:PART_OF]->(:Usual {title: 'Whole ' + i})"
+    )
+    for at in range(7):
+        database.run(f"CREATE (:Rare{at} {{rareName: 'Gem {at}'}})-[:MADE_IN]->(:Other{at} {{title: 'Works {at}'}})")
+    database.run("CREATE ({name: 'No label'})")
+
+
+def test_the_rarest_of_many_labels_are_looked_at_together(
+    neo4j_server: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_SAMPLED_LABELS", 2)
+    monkeypatch.setattr(schema, "_TOGETHER", 5)
+    monkeypatch.setattr(names, "_LABELS_AT_ONCE", 4)
+    with neo4j_server.holding("rare labels", rare_labels):
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            wanted = ["Thing 3", "Whole 9", "No label"]
+            wanted += [f"{what} {at}" for what in ("Gem", "Works") for at in range(7)]
+            assert [[match["entity"]["label"] for match in row] for row in store.lookup(wanted)] == [
+                [one] for one in wanted
+            ]
+            (said,) = store.describe()["missing"]
+            assert said.startswith(
+                "14 rare ones of 16 labels were looked at together, so that a name of one alone may be"
+            )
+        monkeypatch.setattr(schema, "_RARE_LABELS", 10)
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            assert store.describe()["missing"][1] == (
+                "the 4 rarest of 16 labels were not looked at: their nodes are not found by name"
+            )
 
 
 def odd_values_of_names(database: Database) -> None:

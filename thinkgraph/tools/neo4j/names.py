@@ -16,9 +16,12 @@ from thinkgraph.tools.neo4j.connection import Row
 from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Template
 from thinkgraph.tools.neo4j.rows import Neo4jReader, elements
+from thinkgraph.tools.sqlite.file import chunks
 
 SCANNED = 50_000
 """Entities up to which a query compares every name, whatever its spelling; beyond that indexes are used."""
+_LABELS_AT_ONCE = 200
+"""Labels in one pattern: of more, planning takes long."""
 _NORMALISES = (5, 17)
 _CANDIDATES = 60
 _PER_NAME = 100
@@ -107,8 +110,9 @@ def _groups(plan: Neo4jPlan) -> list[Group]:
             # The unlabelled have a pattern of their own.
             groups.setdefault((one.names, one.aliases, not label), []).append(label)
     return [
-        Group(tuple(labels), names, aliases, nodes=min(sum(counts[label] for label in labels), plan.entities))
+        Group(tuple(part), names, aliases, nodes=min(sum(counts[label] for label in part), plan.entities))
         for (names, aliases, _), labels in groups.items()
+        for part in chunks(labels, _LABELS_AT_ONCE)
     ]
 
 

@@ -17,7 +17,10 @@ _SAMPLE = 100
 _WITH_ALIASES, _LOOKED_THROUGH = 20, 10_000
 """Nodes with further names that are looked at besides, of so many of a label's first: few things have one."""
 _SAMPLED_LABELS = 300
-_LABELS_AT_ONCE = 20
+"""Labels, the most common first, each of which is looked at for itself: a query has to be planned for each."""
+_RARE_LABELS, _TOGETHER = 3_000, 100
+"""So many of the others are looked at, as many at a time as if they were one."""
+_LABELS_AT_ONCE, _UNITS_AT_ONCE = 20, 5
 _COUNTS_AT_ONCE = 50
 _SKIPPED = 2_000_000
 """Nodes that are skipped at most to reach the middle of a label."""
@@ -105,9 +108,10 @@ def look(connection: Connection) -> Catalogue:
     types = count_types(connection, kinds) if len(kinds) <= COUNTED_TYPES else dict.fromkeys(kinds, UNCOUNTED)
     labels = counted(connection, column("CALL db.labels() YIELD label RETURN label ORDER BY label"), "(:", ")")
     indexes, known = _indexes(connection)
-    sampled = dict(sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))[:_SAMPLED_LABELS])
     unlabelled, notes = _unlabelled(connection, int(nodes), labels)
-    sampled |= {"": unlabelled} if unlabelled else {}
+    ranked = sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))
+    sampled = ({"": unlabelled} if unlabelled else {}) | dict(ranked[: _SAMPLED_LABELS + _RARE_LABELS])
+    notes += _unseen(len(labels))
     named = _relation_names(connection) if roles.RELATION_LABEL in labels else {}
     keys = column("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey ORDER BY propertyKey")
     return Catalogue(
@@ -139,6 +143,18 @@ def _unlabelled(connection: Connection, nodes: int, labels: Mapping[str, int]) -
         )
         return least, [note]
     return int(count), []
+
+
+def _unseen(labels: int) -> list[str]:
+    """What of so many labels is not looked at, or not well, one line each."""
+    together = min(max(labels - _SAMPLED_LABELS, 0), _RARE_LABELS)
+    unseen = max(labels - _SAMPLED_LABELS - _RARE_LABELS, 0)
+    notes = {
+        f"{together:,} rare ones of {labels:,} labels were looked at together, so that a name of one alone may be missed: give it "
+        "with ?name=Label.property": together,
+        f"the {unseen:,} rarest of {labels:,} labels were not looked at: their nodes are not found by name": unseen,
+    }
+    return [note for note, number in notes.items() if number]
 
 
 def count_types(connection: Connection, kinds: Iterable[str]) -> dict[str, int]:
@@ -177,27 +193,33 @@ def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
 
 
 def _samples(connection: Connection, counts: Mapping[str, int], aliases: Sequence[str]) -> dict[str, LabelFacts]:
-    found: dict[str, dict[str, PropertyFacts]] = {label: {} for label in counts}
-    for part in chunks(list(counts), _LABELS_AT_ONCE):
+    """What samples say about labels: the first are looked at one by one, the others many together."""
+    labels = list(counts)
+    alone = _SAMPLED_LABELS + ("" in counts)
+    units = [*([label] for label in labels[:alone]), *chunks(labels[alone:], _TOGETHER)]
+    sizes = [sum(counts[label] for label in unit) for unit in units]
+    found: list[dict[str, PropertyFacts]] = [{} for _ in units]
+    numbered = list(enumerate(units))
+    for part in (*chunks(numbered[:alone], _LABELS_AT_ONCE), *chunks(numbered[alone:], _UNITS_AT_ONCE)):
         parameters: dict[str, Any] = {"cut": 100}
-        for at, label in enumerate(part):
-            parameters |= {f"label{at}": label, f"skip{at}": min(counts[label] // 2, _SKIPPED)}
+        parameters |= {f"skip{at}": min(sizes[at] // 2, _SKIPPED) for at, _ in part}
         query = " UNION ALL ".join(
             # Of a small label every node is looked at anyway.
-            _sample_query(label, at, aliases if counts[label] > 2 * _SAMPLE else ())
-            for at, label in enumerate(part)
+            _sample_query(unit, at, aliases if sizes[at] > 2 * _SAMPLE else ())
+            for at, unit in part
         )
-        for label, key, *facts in connection.rows(query, parameters):
-            found[label][key] = PropertyFacts(key, *facts)
+        for at, key, *facts in connection.rows(query, parameters):
+            found[at][key] = PropertyFacts(key, *facts)
     return {
-        label: LabelFacts(label, counts[label], min(counts[label], 2 * _SAMPLE), properties)
-        for label, properties in found.items()
+        label: LabelFacts(label, counts[label], min(size, 2 * _SAMPLE), properties)
+        for unit, size, properties in zip(units, sizes, found, strict=True)
+        for label in unit
     }
 
 
-def _sample_query(label: str, at: int, aliases: Sequence[str]) -> str:
-    """Cypher for the columns of `PropertyFacts`, behind the label."""
-    match = f"MATCH (n:{cypher.quoted(label)})" if label else "MATCH (n) WHERE size(labels(n)) = 0"
+def _sample_query(labels: Sequence[str], at: int, aliases: Sequence[str]) -> str:
+    """Cypher for the columns of `PropertyFacts` of the nodes of some labels, behind the number `at`."""
+    match = f"MATCH (n:{'|'.join(map(cypher.quoted, labels))})" if labels[0] else "MATCH (n) WHERE size(labels(n)) = 0"
     has_alias = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in aliases)
     also = f"UNION {match} WITH n LIMIT {_LOOKED_THROUGH} WHERE {has_alias} RETURN n LIMIT {_WITH_ALIASES} "
     length = "coalesce(percentileDisc(CASE WHEN v = s THEN size(s) END, {}), 0)"
@@ -205,7 +227,7 @@ def _sample_query(label: str, at: int, aliases: Sequence[str]) -> str:
         f"CALL {{ {match} RETURN n LIMIT {_SAMPLE} UNION {match} RETURN n SKIP toInteger($skip{at}) LIMIT {_SAMPLE} "
         f"{also if aliases else ''}}} "
         "UNWIND keys(n) AS k WITH k, n[k] AS v WITH k, v, toStringOrNull(v) AS s "
-        f"RETURN $label{at} AS label, k, count(*) AS present, "
+        f"RETURN {at} AS unit, k, count(*) AS present, "
         "count(DISTINCT CASE WHEN s IS NOT NULL THEN left(s, $cut) END) AS distinct, "
         f"{length.format(0.5)} AS middle, {length.format(0.9)} AS high, "
         f"coalesce(max(CASE WHEN s IS NULL THEN size(v) END), -1) AS size, "
