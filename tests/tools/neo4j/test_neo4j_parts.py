@@ -286,7 +286,18 @@ def test_short_texts(label: str, properties: dict[str, list[object]], text: str)
     assert short_text(sample, guess(sample)) == text
 
 
-@pytest.mark.parametrize(("kind", "is_one"), [("MENTIONS", 1), ("mentionedIn", 1), ("HAS_ENTITY", 1), ("ACTED_IN", 0)])
+@pytest.mark.parametrize(
+    ("kind", "is_one"),
+    [
+        ("MENTIONS", 1),
+        ("mentionedIn", 1),
+        ("HAS_ENTITY", 1),
+        ("EXTRACTED_FROM", 1),
+        ("FROM_DOCUMENT", 1),
+        ("ACTED_IN", 0),
+        ("FROM_TOWN", 0),
+    ],
+)
 def test_relationships_of_texts(kind: str, is_one: int) -> None:
     assert speaks(kind) == bool(is_one)
 

@@ -52,7 +52,7 @@ _TEXT_KEYS = frozenset(
 _TEXT_LABELS = frozenset(
     "chunk|passage|paragraph|sentence|snippet|fragment|text|text unit|text chunk|document chunk".split("|")  # noqa: SIM905 - as above
 )
-_SPEAKING = frozenset({"mention", "mentions", "mentioned", "about", "describes", "discusses", "refers"})
+_SPEAKING = frozenset({"mention", "mentions", "mentioned", "about", "describes", "discusses", "refers", "extracted"})
 """Words of the types of relationships that lead from a text to what it speaks of."""
 _SHORTEST_TEXT = 4
 """Words of most values of a property that holds short texts."""
@@ -339,7 +339,7 @@ def is_document(label: str) -> bool:
 def speaks(kind: str) -> bool:
     """Whether a type of relationships leads from a text to what it speaks of, as MENTIONS does."""
     words = plain_words(kind)
-    return not _SPEAKING.isdisjoint(words) or words == ["has", "entity"]
+    return not _SPEAKING.isdisjoint(words) or words in (["has", "entity"], ["from", "document"], ["from", "chunk"])
 
 
 def short_text(facts: LabelFacts, one: Roles) -> str:
