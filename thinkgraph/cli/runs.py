@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import TypedDict
 
-from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.cli.show import json_text, write_json, write_line
 from thinkgraph.config import absolute, load_config, model_words
 from thinkgraph.errors import RunError, UsageError
 from thinkgraph.prompts.lines import one_line
@@ -387,7 +387,7 @@ def _export(runs: RunStore, thread: str, out: str | None) -> None:
             for found in steps
         ]
         body = {"run": row, "history": history}
-        text = json.dumps(body, ensure_ascii=False, indent=1, default=str)
+        text = json_text(body, ensure_ascii=False, indent=1)
     if file:
         write_whole(file, f"{text}\n", "export")
     else:
