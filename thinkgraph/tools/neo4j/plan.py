@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -166,18 +166,8 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
             "`thinkgraph kb export` again"
         )
     _check(mapping, catalogue)
-    vectors = [index for index in catalogue.indexes if index.kind == "VECTOR"]
-
-    def guessed(label: str, *, things: bool = False) -> Roles:
-        facts = catalogue.samples[label]
-        covered = frozenset(index.properties[0] for index in vectors if label in index.labels)
-        return _overridden(roles.guess(facts, covered, things=things), mapping, set(facts.properties))
-
-    found = {label: guessed(label) for label in catalogue.samples}
-    if "passage" not in mapping:
-        things = {label: guessed(label, things=True) for label in _things(connection, found, mapping.get("hide", ()))}
-        found |= _speaking(connection, catalogue, {label: one for label, one in found.items() if label not in things})
-        found |= things
+    hide = set(mapping.get("hide", ()))
+    found = _roles(connection, catalogue, mapping, hide)
     values = [label for label, facts in catalogue.samples.items() if "value" in facts.properties]
     literal = set(mapping.get("literal", [label for label in values if roles.plain_words(label) == ["literal"]]))
     for label in literal & set(found):
@@ -186,8 +176,7 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         names = [Template(name.keys) for name in found[label].names]
         found[label] = replace(found[label], names=tuple(dict.fromkeys([*bare, *names])), texts=(), passage="")
     passages = {label: one for label, one in found.items() if one.passage and label not in literal}
-    hide = set(mapping.get("hide", ()))
-    hidden = {label for label in catalogue.labels if roles.BOOKKEEPING.match(label) or label in hide}
+    hidden = {label for label in catalogue.labels if _left_out([label], hide)}
     hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())
     only, touching = _types(connection, catalogue, hidden)
     unwanted = hide & set(catalogue.types)
@@ -220,7 +209,26 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
     )
 
 
-def _things(connection: Connection, found: Mapping[str, Roles], hide: Sequence[str]) -> set[str]:
+def _roles(
+    connection: Connection, catalogue: Catalogue, mapping: Mapping[str, Sequence[str]], hide: Collection[str]
+) -> dict[str, Roles]:
+    """The roles of each label's properties, as the mapping says, else as they are guessed."""
+    vectors = [index for index in catalogue.indexes if index.kind == "VECTOR"]
+
+    def guessed(label: str, *, things: bool = False) -> Roles:
+        facts = catalogue.samples[label]
+        covered = frozenset(index.properties[0] for index in vectors if label in index.labels)
+        return _overridden(roles.guess(facts, covered, things=things), mapping, set(facts.properties))
+
+    found = {label: guessed(label) for label in catalogue.samples}
+    if "passage" in mapping:
+        return found
+    things = {label: guessed(label, things=True) for label in _things(connection, found, hide)}
+    rest = {label: one for label, one in found.items() if label not in things}
+    return found | _speaking(connection, catalogue, rest) | things
+
+
+def _things(connection: Connection, found: Mapping[str, Roles], hide: Collection[str]) -> set[str]:
     """Labels guessed to be passages whose nodes are things with a text.
 
     These are the documents that are joined to things, and by no relationship that speaks of them (WRITTEN_BY), and all that are
@@ -247,8 +255,8 @@ def _things(connection: Connection, found: Mapping[str, Roles], hide: Sequence[s
     return unsure - passages
 
 
-def _left_out(names: Sequence[str], hide: Sequence[str]) -> bool:
-    """Whether a relationship's type, or a label of its end, is a tool's or hidden by the owner."""
+def _left_out(names: Iterable[str], hide: Collection[str]) -> bool:
+    """Whether one of some labels and types of relationships is a tool's, or hidden by the owner."""
     return any(name in hide or roles.BOOKKEEPING.match(name) for name in names)
 
 
