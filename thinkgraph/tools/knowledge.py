@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.openers import BUNDLED, OPENERS, WRITERS
+from thinkgraph.tools.openers import OPENERS, WRITERS, folder_of
 from thinkgraph.tools.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -261,16 +261,13 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         if not isinstance(spec, str | os.PathLike):
             raise KnowledgeError(f"a knowledge base is named by a text or a path, not {spec!r:.80}")
         if isinstance(spec, str):
-            if bundled := BUNDLED.get(spec):
-                return cls._open_folder(bundled(progress), embedder, trust=trust)
             if found := _SCHEME.match(spec):
                 opener = OPENERS.get(found[1].lower())
                 if opener is None:
                     known = ", ".join(f"{scheme}://" for scheme in sorted(OPENERS)) or "none in this release"
                     raise KnowledgeError(f"{found[1]}:// is no kind of knowledge base that is known (known: {known})")
                 return opener(spec, embedder=embedder)
-            if not spec.strip():
-                raise KnowledgeError('the knowledge base\'s name is empty; give "world" or a folder')
+            return cls._open_folder(folder_of(spec, progress), embedder, trust=trust)
         return cls._open_folder(Path(spec).expanduser(), embedder, trust=trust)
 
     @classmethod

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thinkgraph.errors import KnowledgeError
+
 if TYPE_CHECKING:
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.tools.progress import Progress
@@ -23,3 +25,17 @@ WRITERS: dict[str, Callable[..., None]] = {}
 """By name, what writes at a path: "names" an index of names, from the labels and the aliases by entity id; "documents" and
 "graph documents" a knowledge base, from LangChain's objects and options.
 """
+
+
+def folder_of(name: str, progress: Progress) -> Path:
+    """The folder of a knowledge base that is opened by a name; a bundled one is made on first use.
+
+    Raises:
+        KnowledgeError: the name is empty.
+    """
+    if bundled := BUNDLED.get(name):
+        return bundled(progress)
+    # As a path it would be the folder that one is in.
+    if not name.strip():
+        raise KnowledgeError('the knowledge base\'s name is empty; give "world" or a folder')
+    return Path(name).expanduser()

@@ -13,6 +13,7 @@ from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, stopped_code, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.openers import folder_of
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
@@ -172,7 +173,7 @@ def _index(args: argparse.Namespace, progress: Progress) -> tuple[None, list[str
         raise UsageError(
             "kb index takes a knowledge base's folder; of a server's texts, what a question brings is encoded"
         )
-    folder = info.folder_of(args.folder)
+    folder = folder_of(args.folder, progress)
     made = encode_kb(folder, trust_embedder=bool(args.trust_embedder), progress=progress)
     counts = ", ".join(f"{count:,} of the {_INDEXED[what]}" for what, count in made.items())
     return None, [f"{one_line(str(folder))}: all is encoded ({counts or 'nothing to encode'} now)"]
@@ -223,7 +224,7 @@ def _export(args: argparse.Namespace, progress: Progress) -> tuple[None, list[st
         tuple(f"{scheme}{mark}" for scheme in SCHEMES for mark in ("//", ":/"))
     ):
         raise UsageError("--to begins like an address, which has :// after its scheme; a folder of that name is ./…")
-    folder = info.folder_of(args.folder)
+    folder = folder_of(args.folder, progress)
     if args.format:
         target = one_line(str(Path(args.to).expanduser()))
         files = export_csv(folder, Path(args.to).expanduser(), progress=progress)

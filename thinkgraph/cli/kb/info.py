@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, write_json, write_line
-from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.tools.openers import BUNDLED
+from thinkgraph.tools.openers import BUNDLED, folder_of
 
 if TYPE_CHECKING:
     from thinkgraph.tools.kb_files import KbManifest
@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
         with Knowledge.open(args.folder, text=args.text) as knowledge:
             facts, lines = _server(knowledge) if is_server(args.folder) and not args.text else _store(knowledge)
     else:
-        folder = folder_of(args.folder)
+        with LineProgress(sys.stderr) as progress:
+            folder = folder_of(args.folder, progress)
         facts, lines = _documents(folder) if args.documents else _folder(folder)
     if args.json:
         write_json(facts, indent=2)
@@ -81,23 +82,6 @@ def own_folder(text: str) -> str:
             f"{text} is the knowledge base that comes with the package and stays as it is: name another folder, or ./{text}"
         )
     return text
-
-
-def folder_of(spec: str) -> Path:
-    """The folder of a knowledge base; that of "world" is made on first use.
-
-    Raises:
-        KnowledgeError: the name is empty.
-    """
-    from thinkgraph.ingest.world import WORLD, world_folder
-
-    # As a path it would be the folder that one is in.
-    if not spec.strip():
-        raise KnowledgeError('the knowledge base\'s name is empty; give "world" or a folder')
-    if spec != WORLD:
-        return Path(spec).expanduser()
-    with LineProgress(sys.stderr) as progress:
-        return world_folder(progress)
 
 
 def _row(title: str, value: object) -> str:
