@@ -36,7 +36,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
 from thinkgraph.tools.grounding import fold, naming
-from thinkgraph.tools.linking.lexical import content_tokens, is_plural
+from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
@@ -206,9 +206,7 @@ def _by_role(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) -> 
 
 
 def _one_of(noun: str) -> str:
-    return (
-        f"one of the {noun}" if is_plural(noun) else f"{'an' if noun.startswith(tuple('aeiouAEIOU')) else 'a'} {noun}"
-    )
+    return f"{'one of the' if is_plural(noun) else article(noun)} {noun}"
 
 
 def _narrower(answer: str, about: Surroundings, walk: Walk) -> str:

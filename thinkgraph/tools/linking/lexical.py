@@ -101,6 +101,11 @@ def _bag(text: str) -> Counter[str]:
     return Counter(query_tokens(text))
 
 
+def article(noun: str) -> str:
+    """What stands before one of many: "an" before a vowel's letter, else "a"."""
+    return "an" if noun.startswith(tuple("aeiouAEIOU")) else "a"
+
+
 def is_plural(word: str) -> bool:
     """Whether a word has the plain plural's "s"."""
     return word.isascii() and word.isalpha() and word.endswith("s") and not word.endswith(("ss", "us", "is", "news"))

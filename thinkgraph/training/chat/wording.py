@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thinkgraph.state.knowledge import Direction, Entity
+from thinkgraph.tools.linking.lexical import article
 
 _PREPOSITIONS = frozenset("after as at by for from in into near of on per to under with".split())  # noqa: SIM905
 _STATES = frozenset(
@@ -97,7 +98,7 @@ def _described(told: str, hop: AskedHop) -> str:
 
 
 def _article(noun: str, hop: AskedHop) -> str:
-    return ("an" if noun[0] in "aeiou" else "a") if hop.many else "the"
+    return article(noun) if hop.many else "the"
 
 
 def _parted(noun: str) -> tuple[str, str]:
