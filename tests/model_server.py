@@ -56,6 +56,7 @@ class ServedCall:
     answered: float | None = None
     """None until the whole response is sent, and for good where the connection was dropped or hung up."""
     status: int = 0
+    """That of a reply stands here from its first byte on: who has read the last one may look at once."""
     reply: str = ""
 
     @property
@@ -256,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, reply: Reply | Fault | Drop | Hang | Garbage | Raw, call: ServedCall, outcome: _Outcome) -> None:
         match reply:
             case Reply():
-                outcome.text = reply.text
+                call.status, outcome.text = outcome.status, reply.text
                 if call.parameters.get("stream"):
                     self._stream(reply, call)
                 else:
