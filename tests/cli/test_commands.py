@@ -198,10 +198,13 @@ def test_kb_build_and_info(cli: Run, tmp_path: Path) -> None:
         done = cli("kb", *words)
         assert done.code == 3
         assert "the knowledge base's name is empty" in done.line
-    for words in (["info", "/nowhere"], ["build", str(tmp_path / "kb2"), "--triples", "/nowhere"]):
+    build = ["build", str(tmp_path / "kb2"), "--triples"]
+    for words in (["info", "/nowhere"], [*build, "/nowhere"], [*build, str(rows), "--embedder", "/nowhere"]):
         wrong = cli("kb", *words)
         assert wrong.code == 3
         assert "/nowhere" in wrong.line
+    assert cli("kb", *build, str(rows), "--embedder", "nobody:nothing").code == 3
+    assert not (tmp_path / "kb2").exists()
 
 
 def test_the_repository_names_the_command() -> None:

@@ -138,6 +138,14 @@ def test_wrong_json_in_the_middle_and_files_twice(build, tmp_path):
     assert read_manifest(tmp_path / "kb")["text"]["passages"] == 2
 
 
+def test_relations_of_literals_that_no_triple_has(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    status, err, _ = build("--triples", tmp_path / "t.tsv", "--literal", "b", "x", "y\nz")
+    assert (status, len(err)) == (2, 1)
+    assert "no triple has the relation 'x', 'y z', whose objects were to be literals" in err[0]
+    assert not (tmp_path / "kb").exists()
+
+
 def test_foreign_folder_is_left_alone(build, tmp_path):
     (tmp_path / "t.tsv").write_text("a\tb\tc\n")
     (tmp_path / "kb").mkdir()

@@ -33,6 +33,7 @@ from thinkgraph.ingest.readers.rejects import Reject, Rejects
 from thinkgraph.ingest.readers.wikidata import read_wikidata
 from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, remove_load
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, StatementCounts, TextCounts
@@ -109,7 +110,8 @@ def build_kb(
 
     Raises:
         KnowledgeError: an input cannot be read, or the folder cannot be written, is something else, or is being built.
-        UsageError: no file of triples is given, or an address where a file or the folder is meant.
+        UsageError: no file of triples is given, an address where a file or the folder is meant, or a relation of literals that
+            no triple has.
     """
     target = local_path(folder, "a folder").resolve()
     refuse_target(target, replace=replace)
@@ -319,6 +321,9 @@ class Build:
                 names = ", ".join(path.name for path in (*inputs["triples"], *inputs["wikidata"]))
                 first = next((f"line {r['line']} {r['reason']}" for r in self.rejects.kept), "no rows")
                 raise KnowledgeError(f"no triple could be read from {names}: {first}")
+            if unknown := sorted(self.literal_relations.difference(loader.relations)):
+                shown = one_line(", ".join(f"'{name}'" for name in unknown))
+                raise UsageError(f"no triple has the relation {shown}, whose objects were to be literals")
             # A file of entities says more than the triples' own files, so it comes last.
             if facts is not None:
                 loader.describe(facts.rows())

@@ -120,6 +120,11 @@ def run(args: argparse.Namespace) -> int:
         return info.run(args)
     if args.kb_command == "build":
         documents.check(args)
+        if args.embedder:
+            from thinkgraph.tools.encoders.embeddings import load_embedder
+
+            # The build encodes nothing: a wrong name would be found by the first question.
+            load_embedder(args.embedder).embed([args.embedder])
     works: dict[str, _Work] = {
         "build": _build,
         "update": documents.update,

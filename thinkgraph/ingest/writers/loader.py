@@ -108,7 +108,8 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
         self._db.execute("BEGIN")
         self._nodes = Interner()
         self._qualifiers = Interner()
-        self._relations: dict[str, int] = {}
+        self.relations: dict[str, int] = {}
+        """Their numbers, by name."""
         self._values = np.zeros(1, np.bool_)
         """By node, whether it looks like a value."""
         self._files = 0
@@ -133,7 +134,7 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
 
     def _take(self, batch: TripleBatch, forced: frozenset[str]) -> Numbers:
         """Number a batch of rows and write them; gives their relations."""
-        count, known = len(batch.subjects), self._relations
+        count, known = len(batch.subjects), self.relations
         for name in dict.fromkeys(batch.relations):
             known.setdefault(name, len(known) + 1)
         relations = np.fromiter(map(known.__getitem__, batch.relations), np.int32, count)
@@ -196,9 +197,9 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
         done = 0
         self._name_relations()
         while batch := list(islice(stream, BATCH_ROWS)):
-            named = [(row.label, row.id) for row in batch if row.label and row.id in self._relations]
+            named = [(row.label, row.id) for row in batch if row.label and row.id in self.relations]
             self._db.executemany("UPDATE relation SET label = ? WHERE name = ?", named)
-            rows = [row for row in batch if row.id not in self._relations]
+            rows = [row for row in batch if row.id not in self.relations]
             numbers = self._number([row.id for row in rows]).tolist()
             about = ((n, row.label, row.type, row.description) for n, row in zip(numbers, rows, strict=True))
             self._db.executemany(_DESCRIBE, about)
@@ -206,7 +207,7 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
             self._progress("entities", done, None)
 
     def _name_relations(self) -> None:
-        rows = ((number, name) for name, number in self._relations.items())
+        rows = ((number, name) for name, number in self.relations.items())
         self._db.executemany("INSERT OR IGNORE INTO relation (id, name) VALUES (?, ?)", rows)
 
     def finish(self, *, detect_literals: bool = True) -> LoadState:
