@@ -64,7 +64,7 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
         calls = {**state["calls"], **(yield from requests.calls_made())}
         manifest = state["manifest"]
         model = manifest["models"].get(role, "")
-        notes = [draft["reason"], _cut_for_the_window(calls.values())]
+        notes = [draft["reason"], _cut_for_the_window(calls.values()), _not_read(calls.values())]
         if model == OFFLINE and draft["answers"]:
             notes.append(BEST_GUESS)
         reason = "; ".join(filter(None, notes))
@@ -101,6 +101,13 @@ def _cut_for_the_window(calls: Iterable[CallRecord]) -> str:
         return ""
     prompts = "1 prompt was" if len(left) == 1 else f"{len(left)} prompts were"
     return f"{prompts} cut to fit the model's window: {sum(left)} lines of options or evidence left out"
+
+
+def _not_read(calls: Iterable[CallRecord]) -> str:
+    """That fallbacks stand for decisions of the model; empty where all its replies were read."""
+    answered = [call for call in calls if not call.get("unanswered")]
+    lost, asked = sum(call["fallback"] for call in answered), sum(not call["repair"] for call in answered)
+    return f"{lost} of {asked} model calls gave no reply that could be read" if lost else ""
 
 
 def _fault(
