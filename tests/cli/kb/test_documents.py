@@ -97,6 +97,26 @@ def test_with_a_model_configured_no_other_is_proposed(cli: Run, docs: Path, monk
     assert "documents want a model" not in done.out
 
 
+def test_what_is_configured_counts_for_an_extraction_too(cli: Run, docs: Path, monkeypatch) -> None:
+    build = ["build", "kb", "--documents", "docs", "--extract", "llm", "--no-index"]
+    Path("prices.yaml").write_text("openai:reader: [1.0, 2.0]\n")
+    with ModelServer(answer) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("THINKGRAPH_MODEL", '{"default": "openai:other", "extract.triples": "openai:reader"}')
+        for name in ("PROMPTS", "PRICES"):
+            monkeypatch.setenv(f"THINKGRAPH_{name}", "nowhere")
+            assert "nowhere" in cli("kb", *build).line
+            monkeypatch.delenv(f"THINKGRAPH_{name}")
+        assert not server.calls
+        monkeypatch.setenv("THINKGRAPH_PRICES", "prices.yaml")
+        done = cli("kb", *build, "--set", "max_cost=1")
+    assert "relations are extracted by the model that is configured for extract.triples" in done.err
+    assert "2 model calls to openai:reader" in done.out
+    for name in ("set", "prompts", "prices"):
+        done = cli("kb", "update", "kb", "--documents", "docs", f"--{name}", "max_calls=1")
+        assert f"--{name} is for extraction by a model: name one with --model" in done.line
+
+
 def test_no_model_is_asked_unasked(cli: Run, docs: Path, monkeypatch) -> None:
     with ModelServer(answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)

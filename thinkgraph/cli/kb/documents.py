@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.kb.info import own_folder
-from thinkgraph.cli.options import MODEL, add_flags, model_name, prices_of, profiles
+from thinkgraph.cli.options import MODEL, add_flags, configured, prices_of, profiles
 from thinkgraph.cli.show import leaving_at_once, many
 from thinkgraph.config import load_config, parse_settings
 from thinkgraph.errors import UsageError
@@ -113,7 +113,7 @@ def check(args: argparse.Namespace) -> None:
 
 def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
     """The first of the flags that was given, as it is written; empty if none was."""
-    return next((name.replace("_", "-") for name in names if getattr(args, name)), "")
+    return next((name.replace("_", "-") for name in names if getattr(args, name, None)), "")
 
 
 def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
@@ -150,6 +150,8 @@ def update(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, l
     from thinkgraph.ingest.documents.build import update_documents
 
     # A model in the environment alone asks nothing: only one that is named now.
+    if not args.model and (wrong := _given(args, _ONLY_MODEL)):
+        raise UsageError(f"--{wrong} is for extraction by a model: name one with --model")
     extractor = _extractor(args) if args.model else None
     with leaving_at_once(_INTERRUPTED):
         report = update_documents(
@@ -187,13 +189,14 @@ def _how_to_ask(args: argparse.Namespace) -> list[str]:
 
 def _extractor(args: argparse.Namespace) -> ExtractionModel:
     from thinkgraph.ingest.documents.build import ExtractionModel
-    from thinkgraph.ingest.documents.extraction import ExtractSettings
+    from thinkgraph.ingest.documents.extraction import ROLE, ExtractSettings
     from thinkgraph.state.settings import resolve_settings
 
-    name = model_name(args.model)
-    sys.stderr.write(f"relations are extracted by {name}\n")
+    configured(args)
+    named = args.model if isinstance(args.model, str) else f"the model that is configured for {ROLE}"
+    sys.stderr.write(f"relations are extracted by {named}\n")
     return ExtractionModel(
-        model=name,
+        model=args.model,
         settings=resolve_settings(ExtractSettings, parse_settings(args.set)),
         prompts=args.prompts,
         prices=prices_of(args.prices),
