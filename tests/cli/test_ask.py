@@ -125,6 +125,7 @@ def test_failing_model_is_one_line_and_the_run_goes_on_later(
         done = ask(QUESTION, "--thread", "t", "--set", "call_retries=1", "--set", "call_timeout=0.5")
     assert done.code == 4
     assert words in done.line
+    assert ("; again in 0.5 s" in done.err) == ("after 2 attempts" in done.line)
     assert done.line.endswith("; the run is kept: thinkgraph resume t")
     assert "\x1b" not in done.err
     assert done.out == ""

@@ -216,8 +216,11 @@ def test_what_can_pass_is_tried_again_and_every_attempt_counts() -> None:
 
 def test_the_servers_own_wait_is_kept_to() -> None:
     hand = Hand(Failed(429, headers={"Retry-After": "7"}), Failed(503, headers={"retry-after": "0"}), GOOD)
-    hand.run(call_model(a_question(), a_scope()))
+    scope = a_scope()
+    hand.run(call_model(a_question(), scope))
     assert hand.slept == [7.0, 0.0]
+    waiting = [event for event in events_of(scope) if event["type"] == "waiting"]
+    assert [(event["seconds"], event["reason"][:8]) for event in waiting] == [(7.0, "HTTP 429"), (0.0, "HTTP 503")]
 
 
 def test_no_wait_passes_the_ceiling_on_time() -> None:

@@ -79,10 +79,12 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
             return f"round {event['round']}    enough: {one_line('; '.join(event['answers']))[:120]}"
         clues = one_line(event["clues"])[:120]
         return f"round {event['round']}    not enough yet" + (f": {clues}" if clues else "")
-    if event["type"] == "called" and event["problem"]:
-        return f"           {event['role']}: {one_line(event['problem'])}"
-    if event["type"] == "called" and event["replayed"]:
-        return f"           {event['role']}: reply taken from the journal, not asked again"
+    if event["type"] == "called":
+        replayed = "reply taken from the journal, not asked again" if event["replayed"] else ""
+        said = one_line(event["problem"]) or replayed
+        return f"           {event['role']}: {said}" if said else None
+    if event["type"] == "waiting":
+        return f"           {event['role']}: {one_line(event['reason'])[:200]}; again in {event['seconds']:.1f} s"
     if event["type"] == "stopped":
         return f"           {event['reason']}"
     return None

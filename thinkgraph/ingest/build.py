@@ -110,8 +110,7 @@ def build_kb(
 
     Raises:
         KnowledgeError: an input cannot be read, or the folder cannot be written, is something else, or is being built.
-        UsageError: no file of triples is given, an address where a file or the folder is meant, or a relation of literals that
-            no triple has.
+        UsageError: no file of triples is given, an address where a path is meant, or a literal relation without triples.
     """
     target = local_path(folder, "a folder").resolve()
     refuse_target(target, replace=replace)

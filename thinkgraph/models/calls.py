@@ -28,7 +28,7 @@ from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
 from thinkgraph.prompts.reading import BadReplyError, is_whole, strip_thinking
 from thinkgraph.prompts.tasks import Task
-from thinkgraph.state.events import Called, Event
+from thinkgraph.state.events import Called, Event, Waiting
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
 
@@ -452,7 +452,7 @@ def _request(
             if client.fallback is not None and (not failure.passing or failures > scope.settings.call_retries):
                 client, failures, most, refused = client.fallback, 0, None, None
                 continue
-            yield Sleep(_pause(failure, client, scope, failures=failures, attempts=tally.attempts, error=error))
+            yield from _pause(request, failure, client, scope, failures=failures, attempts=tally.attempts, error=error)
     cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
     scope.ledger.settle(reserved, tokens=reply.input_tokens + reply.output_tokens, cost=cost)
     client.gauge.saw(weight + beside, reply.input_tokens)
@@ -473,16 +473,25 @@ def _sent(client: ChatClient, messages: Sequence[Message], options: CallOptions,
 
 
 def _pause(
-    failure: Failure, client: ChatClient, scope: CallScope, *, failures: int, attempts: int, error: Exception
-) -> float:
-    """Seconds to wait after a failure that may pass. Raises ModelError where it may not, or did not often enough."""
+    request: ModelCall[Any],
+    failure: Failure,
+    client: ChatClient,
+    scope: CallScope,
+    *,
+    failures: int,
+    attempts: int,
+    error: Exception,
+) -> Flow[None]:
+    """Wait after a failure that may pass. Raises ModelError where it may not, or did not often enough."""
     if not failure.passing or failures > scope.settings.call_retries:
         tries = f" after {attempts} attempts" if attempts > 1 else ""
         raise ModelError(f"model {client.name} failed{tries}: {failure.message}") from error
     wait = failure.retry_after if failure.retry_after is not None else min(0.5 * 2 ** (failures - 1), MAX_WAIT)
-    left = scope.ledger.time_left()
-    # Never past the ceiling on time: the next reservation says that it is reached.
-    return wait if left is None else min(wait, left)
+    if (left := scope.ledger.time_left()) is not None:
+        # Never past the ceiling on time: the next reservation says that it is reached.
+        wait = min(wait, left)
+    scope.emit(Waiting(type="waiting", role=request.role, model=client.name, seconds=wait, reason=failure.message))
+    yield Sleep(wait)
 
 
 def _bytes(messages: Sequence[Message]) -> int:

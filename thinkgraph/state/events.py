@@ -119,6 +119,17 @@ class Called(TypedDict):
     """Numbered lines left out of the prompt to fit the model's window."""
 
 
+class Waiting(TypedDict):
+    """A request failed, and is made again after a pause."""
+
+    type: Literal["waiting"]
+    role: str
+    model: str
+    seconds: float
+    """Of the pause."""
+    reason: str
+
+
 class Stopped(TypedDict):
     """A ceiling was reached."""
 
@@ -136,7 +147,20 @@ class Answered(TypedDict):
     """As in `Answer`."""
 
 
-Event = Started | Rephrased | Linked | Pruned | Retrieved | Reasoned | Verified | Traced | Called | Stopped | Answered
+Event = (
+    Started
+    | Rephrased
+    | Linked
+    | Pruned
+    | Retrieved
+    | Reasoned
+    | Verified
+    | Traced
+    | Called
+    | Waiting
+    | Stopped
+    | Answered
+)
 
 
 class UserOption(TypedDict):

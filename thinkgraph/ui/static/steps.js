@@ -42,6 +42,7 @@ const STEPS = {
   asked: (e) => entry("asks", "The run asks you", h("p", {}, said(e.question.text))),
   paused: (e) => entry("stop", "The run rests", h("p", {}, said(e.reason))),
   called: (e) => (e.problem ? entry("no", "A reply was mended", h("p", {}, `${e.role}: `, said(plain(e.problem, 300)))) : null),
+  waiting: (e) => entry("no", "A request failed", h("p", {}, `${e.role}: `, said(plain(e.reason, 300)), `; again in ${e.seconds.toFixed(1)} s`)),
   prompted: (e) => entry("model", `Asked the model: ${e.role}`, h("details", {}, h("summary", {}, "prompt and reply"),
     e.messages.map((one) => [h("h4", {}, one.role), h("pre", { dir: "auto", tabIndex: 0 }, plain(one.text, 30000))]), h("h4", {}, "reply"), h("pre", { dir: "auto", tabIndex: 0 }, plain(e.reply, 30000)))),
   forked: (e) => entry("asks", "From here on it is another run", e.changes.length ? h("ul", {}, e.changes.map((one) => h("li", {}, said(one)))) : h("p", {}, "with nothing changed")),
