@@ -153,6 +153,8 @@ def _file() -> tuple[Path, dict[str, Any]]:
     if not path.is_file():
         if named:
             raise UsageError(f"{CONFIG} names {path}, which is no file")
+        if path.is_symlink() or path.exists():
+            raise UsageError(f"{path} is no file, or a link to none")
         return path, {}
     try:
         # Some editors on Windows begin a file with a byte order mark, which TOML does not know.
@@ -239,8 +241,9 @@ def _models(value: Mapping[str, Any], source: str) -> dict[str, str]:
     for role, name in table.items():
         if not isinstance(name, str) or not name.strip():
             raise UsageError(f"{source}: 'model.{role}' is a text, not {name!r:.80}")
-    if "default" not in table:
-        raise UsageError(f"{source}: 'model' by role needs a 'default' too")
+    from thinkgraph.models.roles import check_roles
+
+    check_roles(table, f"{source}: 'model'")
     return {role: name.strip() for role, name in table.items()}
 
 

@@ -96,7 +96,7 @@ def test_paths_hold_from_the_files_own_folder(
         ("trust_embedder = []", "'trust_embedder' is true or false, not []"),
         ("kb = ' '", "'kb' is a text, not ' '"),
         ("model = ['a']", "'model' is a text or a table by role, not ['a']"),
-        ("[model]\ntog2.reason = 'openai:a'", "'model' by role needs a 'default' too"),
+        ("[model]\ntog2.reason = 'openai:a'", "'model': models by role need a 'default' too"),
         ("[model]\ndefault = 1", "'model.default' is a text, not 1"),
         ("settings = 3", "'settings' is a table ([settings]), not 3"),
         ("text = 'x'", "'text': 'x' names no texts: write chroma:FOLDER"),
@@ -116,6 +116,17 @@ def test_what_is_refused(write: Any, cli: Run, text: str, words: str) -> None:
     assert str(path) in done.line
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_a_configuration_that_is_no_file_is_refused(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "thinkgraph.toml"
+    path.mkdir() if kind == "folder" else path.symlink_to("nowhere")
+    done = cli("ask", QUESTION)
+    assert (done.code, done.line) == (2, f"thinkgraph: error: {path} is no file, or a link to none")
+
+
 def test_a_byte_order_mark_is_no_error(write: Any) -> None:
     path = write("\ufeffmethod = 'fiske'\n")
     assert load_config().values["method"] == Value("fiske", str(path))
@@ -127,7 +138,8 @@ def test_a_byte_order_mark_is_no_error(write: Any) -> None:
         ("SETTINGS", "width", "THINKGRAPH_SETTINGS takes name=value, not 'width'"),
         ("SETTINGS", "width=0", "THINKGRAPH_SETTINGS: setting 'width'"),
         ("SETTINGS", "{width}", "THINKGRAPH_SETTINGS is no JSON object"),
-        ("MODEL", '{"tog2": "openai:a"}', "THINKGRAPH_MODEL: 'model' by role needs a 'default' too"),
+        ("MODEL", '{"default": "openai:a", "tog2.nope": "openai:b"}', "THINKGRAPH_MODEL: 'model': there is no role"),
+        ("MODEL", '{"tog2": "openai:a"}', "THINKGRAPH_MODEL: 'model': models by role need a 'default' too"),
         ("METHOD", "tog3", "THINKGRAPH_METHOD: 'method': there is no method 'tog3'"),
     ],
 )

@@ -69,8 +69,8 @@ def test_one_client_serves_one_model() -> None:
 @pytest.mark.parametrize(
     ("spec", "fault"),
     [
-        ({"tog2.reason": "openai:x"}, "need a 'default' entry"),
-        ({}, "need a 'default' entry"),
+        ({"tog2.reason": "openai:x"}, "models: models by role need a 'default' too"),
+        ({}, "models: models by role need a 'default' too"),
         ({"default": "gpt-4o"}, "must be named provider:name"),
         ({"default": "openai:x", "tog2.reasn": "openai:y"}, "no role 'tog2.reasn'; known: closing"),
         ("", "must be named provider:name"),

@@ -273,6 +273,21 @@ def test_a_file_for_no_role_is_named(folder: Write) -> None:
         PromptLibrary(folder("tog2/topic_prun.prompt", GOOD))
 
 
+@pytest.mark.parametrize("place", ["topic_prune.prompt", "tog2/deep/topic_prune.prompt"])
+def test_a_file_that_lies_too_high_or_too_deep_is_named(folder: Write, place: str) -> None:
+    folder("tog2/topic_prune.prompt", GOOD)
+    with pytest.raises(PromptError, match=rf"{place}: there is no role "):
+        PromptLibrary(folder(place, GOOD))
+
+
+def test_a_folder_of_a_method_may_be_a_link(folder: Write, tmp_path: Path) -> None:
+    kept = folder("tog2/topic_prune.prompt", GOOD)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "tog2").symlink_to(kept / "tog2")
+    known, own = PromptLibrary(), PromptLibrary(tmp_path / "own")
+    assert own.get("tog2.topic_prune").digest != known.get("tog2.topic_prune").digest
+
+
 def test_a_file_that_is_no_text_is_named(folder: Write) -> None:
     root = folder("tog2/topic_prune.prompt", GOOD)
     (root / "tog2" / "topic_prune.prompt").write_bytes(b"\xff\xfe\x00")

@@ -28,6 +28,20 @@ _STEPS = {
 """Of roles whose one call does the work of two: the role whose model answers where they have none of their own."""
 
 
+def check_roles(table: Mapping[str, Any], source: str) -> None:
+    """Check the keys of models by role.
+
+    Raises:
+        UsageError: naming the source: "default" is missing, or a key is no role, method or stage.
+    """
+    if "default" not in table:
+        raise UsageError(f"{source}: models by role need a 'default' too")
+    roles = builtin_roles()
+    known = {"default", "explore", "reason", *roles, *(role.partition(".")[0] for role in roles)}
+    if unknown := sorted(table.keys() - known):
+        raise UsageError(f"{source}: there is no role '{unknown[0]}'; known: {', '.join(sorted(known))}")
+
+
 class Models:
     """Resolves roles to clients; one client per distinct model."""
 
@@ -58,12 +72,7 @@ class Models:
         table: dict[str, str | ChatModel] = (
             {str(key): value for key, value in spec.items()} if isinstance(spec, Mapping) else {"default": spec}
         )
-        if "default" not in table:
-            raise UsageError("models by role need a 'default' entry too")
-        roles = builtin_roles()
-        known = {"default", "explore", "reason", *roles, *(role.partition(".")[0] for role in roles)}
-        if unknown := sorted(table.keys() - known):
-            raise UsageError(f"models: there is no role '{unknown[0]}'; known: {', '.join(sorted(known))}")
+        check_roles(table, "models")
         self._offline = offline
         self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
         self._priced: dict[str, tuple[float, float] | None] = {}

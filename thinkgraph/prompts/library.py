@@ -255,8 +255,9 @@ class PromptLibrary:
         root = Path(folder)
         if not root.is_dir():
             raise PromptError(f"prompt folder {root} is not a directory")
-        for path in sorted(root.glob(f"*/*{_SUFFIX}")):
-            role = f"{path.parent.name}.{path.name.removesuffix(_SUFFIX)}"
+        # One that lies too high or too deep is no role's, and refused as such; folders of methods may be links.
+        for path in sorted({*root.glob(f"*/*{_SUFFIX}"), *root.rglob(f"*{_SUFFIX}")}):
+            role = ".".join(path.relative_to(root).parts).removesuffix(_SUFFIX)
             if role not in builtin_roles():
                 raise PromptError(f"{path}: there is no role {role}; known: {', '.join(builtin_roles())}")
             try:
