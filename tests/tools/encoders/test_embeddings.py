@@ -112,6 +112,14 @@ def test_threads_encode_a_text_once() -> None:
     assert embedder.encoded == 2
 
 
+def test_the_bundled_model_is_loaded_once() -> None:
+    one, other = embeddings.BundledEmbedder(), embeddings.BundledEmbedder()
+    assert one._model() is other._model()
+    one.embed(["a"])
+    other.embed(["a"])
+    assert (one.encoded, other.encoded) == (1, 1), "each has a cache of its own"
+
+
 def test_specs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_embedder(None).name == load_embedder("bundled").name == "all-MiniLM-L6-v2"
     assert load_embedder("sentence-transformers/all-MiniLM-L6-v2").name == "all-MiniLM-L6-v2"

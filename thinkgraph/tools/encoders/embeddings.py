@@ -5,6 +5,7 @@ Importing this module loads none of them; a model is loaded by the first text it
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import socket
@@ -154,7 +155,7 @@ class BundledEmbedder(CachingEmbedder):
 
     def _load(self) -> Any:
         try:
-            return MiniLM(bundled_folder())
+            return _minilm(bundled_folder())
         except KnowledgeError:
             if (folder := onnx_folder()) is None:
                 raise
@@ -175,6 +176,12 @@ class BundledEmbedder(CachingEmbedder):
         model = self._model()
         with self._model_lock:
             return split_pieces(model.tokenizer, text, prefix, WINDOW)
+
+
+@functools.cache
+def _minilm(folder: Path) -> MiniLM:
+    """One for all embedders: 90 MB, loaded in 0.2 seconds. It encodes in the encoders' thread alone."""
+    return MiniLM(folder)
 
 
 class SentenceTransformerEmbedder(CachingEmbedder):

@@ -47,7 +47,7 @@ _FAR = np.float32(5.6**2)
 
 
 class MiniLM:
-    """The loaded model. Not re-entrant: callers hold a lock."""
+    """The loaded model. Embedders share it, and encode in one thread."""
 
     def __init__(self, folder: Path) -> None:
         """Load tokenizer and weights from `folder` (0.3 seconds).
