@@ -20,6 +20,8 @@ _LONGEST = 100_000
 """Only so many characters at the end of a reply are searched for JSON."""
 _MOST_TRIES = 500
 """The search ends after so many opening brackets that start no JSON."""
+_TRIES_DEEP = 50
+"""Tries that one counts for whose brackets are too deep: it takes that much longer, and those within are hardly better."""
 _LONGEST_LIST = 500
 """A text of more characters is not read as a list of numbers."""
 _ALMOST = re.compile(
@@ -126,8 +128,11 @@ def _decoded(body: str) -> list[Any]:
                 return [value for value in found if isinstance(value, dict)]
             at = opening.start() + 1
             tries += 1
-        except (ValueError, RecursionError):
-            # A number of more digits than Python reads, or brackets too deep.
+        except RecursionError:
+            at = opening.start() + 1
+            tries += _TRIES_DEEP
+        except ValueError:
+            # A number of more digits than Python reads.
             at = opening.start() + 1
             tries += 1
         else:
