@@ -19,29 +19,36 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.fixture(scope="module")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaTextStore]:
+    """The sample in a collection, made once: the store only reads."""
+    folder = tmp_path_factory.mktemp("chroma")
+    client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+    try:
+        collection = client.create_collection("texts", embedding_function=None)
+        for passage in sample_passages():
+            metadata: dict[str, object] = {"title": passage["title"], "section": passage["section"]}
+            if passage["entities"]:
+                several = passage["entities"]
+                metadata["entity"] = several if len(several) > 1 else several[0]
+            collection.add(
+                ids=[passage["id"]],
+                documents=[passage["text"]],
+                embeddings=HashEmbedder().embed([f"{passage['title']}: {passage['text']}"]),
+                metadatas=[metadata],
+            )
+    finally:
+        client.close()
+    with ChromaTextStore(folder, "texts", embedder=HashEmbedder()) as store:
+        yield store
+
+
 class TestChroma(TextStoreConformance):
     long_passages = False  # one vector a document, as the collection has it
 
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[ChromaTextStore]:
-        client = chromadb.PersistentClient(str(tmp_path / "chroma"), settings=Settings(anonymized_telemetry=False))
-        try:
-            collection = client.create_collection("texts", embedding_function=None)
-            for passage in sample_passages():
-                metadata: dict[str, object] = {"title": passage["title"], "section": passage["section"]}
-                if passage["entities"]:
-                    several = passage["entities"]
-                    metadata["entity"] = several if len(several) > 1 else several[0]
-                collection.add(
-                    ids=[passage["id"]],
-                    documents=[passage["text"]],
-                    embeddings=HashEmbedder().embed([f"{passage['title']}: {passage['text']}"]),
-                    metadatas=[metadata],
-                )
-        finally:
-            client.close()
-        with ChromaTextStore(tmp_path / "chroma", "texts", embedder=HashEmbedder()) as store:
-            yield store
+    def store(self, chroma: ChromaTextStore) -> ChromaTextStore:
+        return chroma
 
 
 def test_chroma_store_says_what_is_missing(tmp_path: Path) -> None:
