@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +62,21 @@ def same(one: Path, other: Path) -> bool:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Split, TrainReport]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Split, TrainReport]]:
     """A training that nothing disturbed."""
     found = []
     for country, capital, _ in PLACES:
         triple = make_triple(country, "hasCapital", capital)
         text = f"The capital of {country} is {capital}."
         found.append(TextPair(f"({country}) -[has capital]-> ({capital})", (triple,), (text, f"{capital} it is.")))
-    pairs = Split(found[:6], found[6:])
+    # Names that the tokeniser has learnt are few tokens, and what is written about them in each validation is short.
+    pairs = Split(found[:6], found[:2])
     out = tmp_path_factory.mktemp("whole") / "model"
-    return out, pairs, train(pairs, out, QUICK)
+    report = train(pairs, out, QUICK)
+    # Every training collects garbage; all that PyTorch brought along need not be looked through each time.
+    gc.freeze()
+    yield out, pairs, report
+    gc.unfreeze()
 
 
 def test_what_a_training_leaves_behind(whole: tuple[Path, Split, TrainReport]) -> None:
@@ -155,7 +162,7 @@ def test_killed_for_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     import torch
 
     data = write_rows(tmp_path / "pairs.jsonl")
-    words = ["g2t", "train", "--data", str(data), "--from-scratch", "tiny", "--epochs", "6", "--save-every", "1"]
+    words = ["g2t", "train", "--data", str(data), "--from-scratch", "tiny", "--epochs", "3", "--save-every", "1"]
     program = [sys.executable, "-P", "-c", "from thinkgraph.cli.main import entry; entry()"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     work = tmp_path / ".killed.building"
@@ -170,17 +177,14 @@ def test_killed_for_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         time.sleep(rng.uniform(0, 0.05))
         run.send_signal(signal.SIGKILL)
     assert run.returncode == -signal.SIGKILL
-    done = subprocess.run(
-        [*program, *words, "--out", str(tmp_path / "killed")], env=env, capture_output=True, check=True
-    )
-    assert b"kept" in done.stdout
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as there: sums depend on it
     try:
-        assert main([*words, "--out", str(tmp_path / "whole")]) == 0
+        for name in ("killed", "whole"):
+            assert main([*words, "--out", str(tmp_path / name)]) == 0
+            assert "kept" in capsys.readouterr().out
     finally:
         torch.set_num_threads(threads)
-    assert "kept" in capsys.readouterr().out
     assert same(tmp_path / "killed", tmp_path / "whole")
 
 
