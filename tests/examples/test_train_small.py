@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import json
+import runpy
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +75,14 @@ def command_for(data: Path | tuple[Path, ...], base: Path, out: Path, *words: st
     return [sys.executable, str(SCRIPT), *map(str, folders), "--base", str(base), "--out", str(out), *words]
 
 
-def train(data: Path | tuple[Path, ...], base: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = command_for(data, base, out, *words)
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=280, check=False)
+def train(data: Path | tuple[Path, ...], base: Path, out: Path, *words: str) -> str:
+    """What the script prints. It runs in this process, which has PyTorch loaded."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries, which a process of its own would print
+        patch.setattr(sys, "argv", command_for(data, base, out, *words)[1:])
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +97,7 @@ def trained(data: Path, base: Path, tmp_path_factory: pytest.TempPathFactory) ->
             assert begun.poll() is None, "it ended before it saved anything"
             time.sleep(0.05)
         begun.kill()
-    done = train(data, base, out, *words)
-    assert done.returncode == 0, done.stderr
-    return out, done.stdout
+    return out, train(data, base, out, *words)
 
 
 @functools.cache
@@ -121,12 +128,14 @@ class Generating(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])
 
 
-def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def measured(
+    folder: Path, cases: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> dict[str, Any]:
     """The row of `bench roles` for a model."""
     with ModelServer(chat_model=Generating(folder=str(folder))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        words = ["--roles", ROLE, "--cases", "6", "--set", "shots=0", "--model", "openai:tiny-1b", "--json"]
+        words = ["--roles", ROLE, "--cases", "6", "--set", "shots=0", "--model", "openai:tiny-1b", "--json", *cases]
         capsys.readouterr()
         assert main(["bench", "roles", "--kb", "world", *words]) == 0
         (row,) = json.loads(capsys.readouterr().out)["rows"]
@@ -156,19 +165,20 @@ def test_the_loss_falls_and_the_adapter_merges(base: Path, trained: tuple[Path, 
 def test_bench_roles_reads_the_replies_after_it(
     base: Path,
     trained: tuple[Path, str],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    before, after = (measured(folder, monkeypatch, capsys) for folder in (base, trained[0] / "merged"))
+    cases = str(tmp_path / "cases.jsonl")
+    before = measured(base, ("--save-cases", cases), monkeypatch, capsys)
+    after = measured(trained[0] / "merged", ("--cases-from", cases), monkeypatch, capsys)
     assert before["readable"] == 0.0
     assert after["readable"] > 0.5
 
 
 def test_faults_are_one_line(data: Path, base: Path, tmp_path: Path) -> None:
-    done = train((data, data), base, tmp_path / "out", "--roles", "fiske.conclude")
-    assert done.returncode == 1
-    assert (
-        done.stderr.splitlines()[-1]
-        == f"train: error: no record to learn from in {data}, {data} (roles: fiske.conclude)"
-    )
+    with pytest.raises(SystemExit) as stop:
+        train((data, data), base, tmp_path / "out", "--roles", "fiske.conclude")
+    # Python prints a text that it is ended with on stderr, and exits with 1.
+    assert stop.value.code == f"train: error: no record to learn from in {data}, {data} (roles: fiske.conclude)"
     assert not (tmp_path / "out").exists()
