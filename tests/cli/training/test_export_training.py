@@ -27,7 +27,7 @@ from thinkgraph.training.chat.split import about
 
 pytestmark = pytest.mark.xdist_group("export_training")
 """The export is made once, by one worker."""
-MADE = ("--generate", "40", "--topic", "Oskow Town", "--methods", "tog2,fiske,coggrag", "--test", "0.2")
+MADE = ("--generate", "20", "--topic", "Oskow Town", "--methods", "tog2,fiske,coggrag", "--test", "0.2")
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_messages_are_what_a_run_sends(made: Path, kb: str) -> None:
 
 def test_nothing_of_the_test_is_learnt_from(made: Path, kb: str) -> None:
     train, test = (read_questions(made / "questions" / f"{part}.jsonl") for part in ("train", "test"))
-    assert len(test) == 8
+    assert len(test) == 4
     with Knowledge.open(kb) as knowledge:
         golds = known_golds([*train, *test], knowledge)
     tested = frozenset().union(*(about(question, golds[question.id]) for question in test))
@@ -123,7 +123,7 @@ def test_nothing_of_the_test_is_learnt_from(made: Path, kb: str) -> None:
     prompts = [json.dumps(messages[:-1]) for part in ("train", "test") for _, messages in records(made, part)]
     assert len(set(prompts)) == len(prompts)
     card = (made / "README.md").read_text("utf-8")
-    assert f"{40 - len(train) - len(test)} questions were dropped for that" in card
+    assert f"{20 - len(train) - len(test)} questions were dropped for that" in card
 
 
 def test_the_card_counts_what_is_there(made: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_card_counts_what_is_there(made: Path) -> None:
     assert rows["tog2.reason"]["cut"]
     assert rows["tog2.relation_prune"]["shuffled"]
     assert rows["coggrag.verify"]["none"]
-    assert "thinkgraph export training data --kb kb --generate 40" in card
+    assert "thinkgraph export training data --kb kb --generate 20" in card
 
 
 def test_a_killed_export_goes_on(
