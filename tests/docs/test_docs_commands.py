@@ -224,7 +224,7 @@ def nearby(words: list[str], endpoints: Mapping[str, str]) -> list[str]:
 
 
 def filled(words: list[str]) -> list[str]:
-    """The words, with a question where the page has an ellipsis, the last run where it has a run, and few questions of a bench."""
+    """The words, with a question where the page has an ellipsis, the last run where it has a run, and one question of a bench."""
     about = "Panama" if "my-kb" in words or "my-docs" in words else "Suriname"
     found = [f"What is the capital of {about}?" if word == "…" else word for word in words]
     if any(_RUN.fullmatch(word) for word in found):
@@ -235,8 +235,7 @@ def filled(words: list[str]) -> list[str]:
         return [*found, "--cases", "1"]
     if words[1:3] == ["export", "training"]:
         return [*found, "--limit", "2"] if "--data" in words else found
-    few = "1" if "--sensitivity" in words else "2"
-    return [*found, "--limit", few] if words[1] == "bench" and "world" in words and "--limit" not in words else found
+    return [*found, "--limit", "1"] if words[1] == "bench" and "world" in words and "--limit" not in words else found
 
 
 @pytest.mark.parametrize("page", [page for page, found in RUN.items() if found], ids=name)
