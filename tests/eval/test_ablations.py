@@ -259,6 +259,7 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["differs"].startswith("Differs from the paper: model perfect (theirs: GPT-3.5-turbo)")
 
 
+@pytest.mark.xdist_group("g2t")  # the worker that has PyTorch loaded
 def test_an_encoder_that_is_not_there_leaves_its_cells_blank(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

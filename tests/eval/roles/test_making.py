@@ -28,6 +28,8 @@ from thinkgraph.prompts.lines import numbered
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.knowledge import Knowledge
 
+pytestmark = pytest.mark.xdist_group("role_cases")
+"""The cases are made once, by one worker."""
 ROLES = (
     "tog2.relation_prune",
     "fiske.extract_clues",
