@@ -10,6 +10,7 @@ Names are loaded when they are first used, so that importing the package costs n
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph import version
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from thinkgraph.errors import ThinkGraphError
     from thinkgraph.graphs.build import build
+    from thinkgraph.ingest.build import BuildReport
     from thinkgraph.ingest.langchain import GraphDocument
     from thinkgraph.integrations.langchain.knowledge_tools import knowledge_tools
     from thinkgraph.integrations.langchain.otel import OpenTelemetryTracer
@@ -108,13 +110,24 @@ def _write_names(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Se
 def _write_documents(folder: Path, documents: Iterable[Document], **options: Any) -> None:
     from thinkgraph.ingest.langchain import build_from_documents
 
-    build_from_documents(folder, documents, **options)
+    _warn(build_from_documents(folder, documents, **options).build)
 
 
 def _write_graph_documents(folder: Path, documents: Iterable[GraphDocument], **options: Any) -> None:
     from thinkgraph.ingest.langchain import build_from_graph_documents
 
-    build_from_graph_documents(folder, documents, **options)
+    _warn(build_from_graph_documents(folder, documents, **options))
+
+
+def _warn(report: BuildReport) -> None:
+    """Say what was left out: who builds from objects sees no report."""
+    if report.examples:
+        from thinkgraph.prompts.lines import one_line
+
+        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(report.rejected.items()))
+        first, where = report.examples[0], report.folder / "build_report.jsonl"
+        said = f"not used: {counts} (see {where}), the first: {first['file']}: {first['reason']}"
+        warnings.warn(one_line(said), stacklevel=4)  # of the line that calls Knowledge.from_documents
 
 
 OPENERS.update(dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from thinkgraph.errors import KnowledgeError, UsageError, first_line
+from thinkgraph.ingest.documents.sources import Source, row_source
+from thinkgraph.ingest.readers.files import LONGEST_PASSAGE, PassageRow
+from thinkgraph.tools.chunks import chunk_offsets
+from thinkgraph.tools.sqlite.text_schema import clean
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -53,14 +57,14 @@ def build_from_documents(folder: Path | str, documents: Iterable[Document], **op
         options: as `build_documents`.
 
     Raises:
-        KnowledgeError, ModelError, UsageError: as `build_documents`.
+        KnowledgeError, ModelError, UsageError: as `build_documents`; there is no document.
     """
     from thinkgraph.ingest.documents.build import build_documents
 
-    with tempfile.TemporaryDirectory(prefix="thinkgraph-") as scratch:
-        file = Path(scratch) / "documents.jsonl"
-        _write(file, _rows(documents))
-        return build_documents(folder, [file], **options)
+    sources = list(_sources(documents))
+    if not sources:
+        raise KnowledgeError("there is no document in what is given: there is nothing to build from")
+    return build_documents(folder, [], sources=sources, **options)
 
 
 def build_from_graph_documents(folder: Path | str, documents: Iterable[GraphDocument], **options: Any) -> BuildReport:
@@ -132,31 +136,48 @@ def _check(given: object, attribute: str, wanted: str) -> None:
         raise UsageError(f"{wanted}, in a list; this is {type(given).__name__}")
 
 
-def _rows(documents: Iterable[Document]) -> Iterable[dict[str, str]]:
+def _sources(documents: Iterable[Document]) -> Iterator[Source]:
+    """The documents, each under an id that no other has."""
     seen: dict[str, int] = {}
     for number, document in enumerate(documents, 1):
-        _check(document, "page_content", "documents are LangChain's Document objects")
-        name = str(document.id or document.metadata.get("source") or f"document {number}")
-        seen[name] = seen.get(name, 0) + 1
-        title = str(document.metadata.get("title") or Path(name).name)
-        id_ = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        yield {"id": id_, "title": title, "text": document.page_content}
+        row = _row(document, number)
+        id_ = row.id
+        while id_ in seen:
+            seen[row.id] += 1
+            id_ = f"{row.id}#{seen[row.id]}"
+        seen[id_] = 1
+        yield row_source(row._replace(id=id_), id_)
+
+
+def _row(document: Document, number: int = 1) -> PassageRow:
+    """A document as a row of no file, with the id that it has by itself."""
+    _check(document, "page_content", "documents are LangChain's Document objects")
+    name = clean(str(document.id or document.metadata.get("source") or "")).strip() or f"document {number}"
+    title = clean(str(document.metadata.get("title") or Path(name).name)).strip()
+    return PassageRow(0, name, title, "", clean(document.page_content), None)
 
 
 def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:
-    """The sources, each once, with the nodes that were read from it; one of which none was read is about what its title names."""
-    found: dict[str, dict[str, Any]] = {}
+    """The sources, each once, with the nodes that were read from it; one of which none was read is about what its title names.
+
+    A source that is longer than a passage may be is several.
+    """
+    found: dict[str, tuple[PassageRow, dict[str, None]]] = {}
     for one in documents:
         if one.source is None or not one.source.page_content.strip():
             continue
-        (row,) = _rows([one.source])
-        about = found.setdefault(row["text"], {**row, "entities": []})["entities"]
-        about += [name for name in dict.fromkeys(str(node.id) for node in _nodes(one)) if name not in about]
-    for number, passage in enumerate(found.values(), 1):
-        passage["id"] = f"{passage['id']}#{number}"
-        if not passage["entities"]:
-            del passage["entities"]
-    return list(found.values())
+        row = _row(one.source)
+        found.setdefault(row.text, (row, {}))[1].update(dict.fromkeys(str(node.id) for node in _nodes(one)))
+    parts = (
+        (row, about, text)
+        for row, about in found.values()
+        for first, last in chunk_offsets(row.text, LONGEST_PASSAGE, 0)
+        if (text := row.text[first:last].strip())
+    )
+    return [
+        {"id": f"{row.id}#{number}", "title": row.title, "text": text, **({"entities": list(about)} if about else {})}
+        for number, (row, about, text) in enumerate(parts, 1)
+    ]
 
 
 def _nodes(document: GraphDocument) -> list[GraphNode]:

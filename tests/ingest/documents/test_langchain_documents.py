@@ -11,8 +11,10 @@ from langchain_core.documents import Document
 
 import thinkgraph as tg
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.ingest.langchain import build_from_documents, load
+from thinkgraph.ingest.documents.store import DocumentStore
+from thinkgraph.ingest.langchain import build_from_documents, build_from_graph_documents, load
 from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.kb_files import DOCUMENTS
 
 TEXTS = (
     "Marie Curie was born in Warsaw. Marie Curie worked in Paris with Pierre Curie.",
@@ -85,6 +87,37 @@ def test_documents_become_a_knowledge_base(tmp_path):
         assert hits[0]["passage"]["title"] == "all"
     report = build_from_documents(tmp_path / "kb", documents, embedder=HashEmbedder(), replace=True)
     assert report.documents["documents"] == 3
+
+
+def test_no_document_is_lost_without_a_word(tmp_path):
+    documents = [
+        Document("Alpha City is in Beta Land.", id="a"),
+        Document("Gamma City is in Delta Land.", id="a"),
+        Document("Rho Hill is in Tau Land.", id="a#2"),
+        Document("Psi Hill is in Chi Land. " * 41_000, id="long"),
+        Document("Eta Hill is in Mu\0Land.", id="nul"),
+        Document(" \n", id="blank\nid"),
+    ]
+    with pytest.warns(UserWarning, match=r"not used: 1 not read \(.*\), the first: blank id: holds no words$") as said:
+        tg.Knowledge.from_documents(documents, tmp_path / "kb", embedder=HashEmbedder(), index=False).close()
+    assert said[0].filename == __file__
+    with DocumentStore(tmp_path / "kb" / DOCUMENTS, write=False) as store:
+        facts = {fact["id"]: fact["problem"] for fact in store.facts()}
+        assert sum(len(chunk.text) for chunk in store.chunks(of="long")) > 1_000_000
+    assert facts == {**dict.fromkeys(["a", "a#2", "a#2#2", "long", "nul"], ""), "blank\nid": "holds no words"}
+
+
+def test_no_documents_are_no_knowledge_base(tmp_path):
+    with pytest.raises(KnowledgeError, match="there is no document in what is given"):
+        tg.Knowledge.from_documents([], tmp_path / "kb")
+
+
+def test_a_long_source_of_a_graph_is_several_passages(tmp_path):
+    edge = Relationship(Node("Psi Hill"), Node("Chi Land"), "IN")
+    one = Graph([], [edge], Document("Psi Hill is in Chi\0Land. " * 50_000, id="long"))
+    report = build_from_graph_documents(tmp_path / "kb", [one], embedder=HashEmbedder(), index=False)
+    assert not report.rejected
+    assert report.manifest["text"]["passages"] == 2
 
 
 def test_graph_documents_become_a_knowledge_base(tmp_path):

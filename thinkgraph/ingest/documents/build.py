@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageEr
 from thinkgraph.ingest.build import Build, BuildReport, Inputs, embedder_name
 from thinkgraph.ingest.documents import graph
 from thinkgraph.ingest.documents.pieces import ReadingTime, UnreadableError
-from thinkgraph.ingest.documents.sources import find_sources, names_of
+from thinkgraph.ingest.documents.sources import Source, find_sources, names_of
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.encode import is_encoded
 from thinkgraph.ingest.folder import BuildFolder, writing
@@ -116,6 +117,7 @@ def build_documents(
     folder: Path | str,
     documents: Sequence[Path | str],
     *,
+    sources: Sequence[Source] = (),
     options: DocumentOptions | None = None,
     extractor: ExtractionModel | None = None,
     name: str | None = None,
@@ -131,6 +133,7 @@ def build_documents(
     Args:
         folder: the knowledge base; it appears whole or not at all.
         documents: files and folders (.txt, .md, .html, .pdf, .jsonl).
+        sources: documents that are in no file, with ids of their own.
         options: how they become a graph.
         extractor: the model that extracts relations; by default the offline one.
         name: for people; by default the folder's.
@@ -147,7 +150,7 @@ def build_documents(
     """
     options = options or DocumentOptions()
     options.check()
-    paths = _paths(documents)
+    paths = _paths(documents) if documents or not sources else []
     target = local_path(folder, "a folder").resolve()
     change = _Change(
         target=target,
@@ -159,7 +162,9 @@ def build_documents(
         progress=progress,
     )
     replace = replace or _has_failures(change)
-    return change.run("build", lambda store, rejects: _read_all(change, store, paths, rejects), replace=replace)
+    return change.run(
+        "build", lambda store, rejects: _read_all(change, store, paths, rejects, sources), replace=replace
+    )
 
 
 def update_documents(
@@ -433,7 +438,9 @@ def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
     return KnowledgeError("there is no document in what is given as documents; name files, or a folder that holds some")
 
 
-def _read_all(change: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects) -> Counter[str]:
+def _read_all(
+    change: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects, sources: Sequence[Source] = ()
+) -> Counter[str]:
     """Read every document that is new or changed. A build removes those that were not found; an update reports them."""
     options = change.options
     how = hashlib.blake2b(f"{_READER} {options.size} {options.encoding}".encode(), digest_size=4).hexdigest()
@@ -442,7 +449,7 @@ def _read_all(change: _Change, store: DocumentStore, paths: Sequence[Path], reje
     known: Collection[str] = {fact["id"] for fact in store.facts()} if change.old else ()
     named = names_of(paths, known)
     with ReadingTime() as clock:
-        for source in find_sources(named, rejects):
+        for source in chain(sources, find_sources(named, rejects)):
             change.progress("documents", len(seen), None)
             seen.add(source.id)
             content = f"{source.content}:{how}"

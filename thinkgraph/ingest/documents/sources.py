@@ -133,8 +133,7 @@ def _documents(path: Path, name: str, rejects: Rejects) -> Iterator[Source]:
             else:
                 rejects.note(name, 0, "is empty", kind="not read")
         elif suffix in _ROWS:
-            for row in read_passages(path, rejects):
-                yield Source(row.id, name, row.line, _hash_row(row), partial(_read_row, row))
+            yield from (row_source(row, name) for row in read_passages(path, rejects))
         else:
             known = ", ".join(sorted((*_READERS, *_ROWS)))
             rejects.note(name, 0, f"is of no known type ({known})", kind="not read")
@@ -144,9 +143,11 @@ def _documents(path: Path, name: str, rejects: Rejects) -> Iterator[Source]:
         rejects.note(name, 0, str(error).removeprefix(f"{path} "), kind="not read")
 
 
-def _hash_row(row: PassageRow) -> str:
+def row_source(row: PassageRow, file: str) -> Source:
+    """The document that a row is; `file` names what it is in."""
     parts = [row.title, row.section, row.text, row.entities]
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+    content = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+    return Source(row.id, file, row.line, content, partial(_read_row, row))
 
 
 def _read_row(row: PassageRow, _encoding: str | None) -> Reading:
