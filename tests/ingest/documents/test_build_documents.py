@@ -240,21 +240,58 @@ def test_copies_count_once_until_the_first_is_removed(docs) -> None:
 def test_failed_documents_are_listed_tried_again_and_lose_no_other(docs) -> None:
     (docs / "latin.txt").write_bytes("Göteborg lies in Varn.".encode("latin-1"))
     (docs / "marks.txt").write_text("... !!! ...")
+    (docs / "later.txt").touch()
+    (docs / "rows.jsonl").touch()
     report = build(docs)
     kb = docs.parent / "kb"
-    assert (report.documents["documents"], report.documents["failed"]) == (3, 2)
-    assert {r["file"]: r["kind"] for r in report.build.examples} == {
-        "docs/latin.txt": "not read",
-        "docs/marks.txt": "not read",
-    }
+    assert (report.documents["documents"], report.documents["failed"]) == (3, 4)
+    assert {r["file"]: r["kind"] for r in report.build.examples} == dict.fromkeys(
+        ["docs/latin.txt", "docs/later.txt", "docs/marks.txt", "docs/rows.jsonl"], "not read"
+    )
     (docs / "latin.txt").write_text("Göteborg lies in Varn.")
+    (docs / "later.txt").write_text("Uppsala lies in Varn.")
+    (docs / "rows.jsonl").write_text('{"id": "row", "text": "Tollow borders Osk."}')
     report = build(docs)
-    assert (report.documents["failed"], report.changes["added"], report.changes["unchanged"]) == (1, 1, 3)
+    assert (report.documents["failed"], report.changes["added"], report.changes["unchanged"]) == (1, 3, 3)
     (docs / "marks.txt").unlink()
     assert build(docs).documents["failed"] == 0
     with pytest.raises(KnowledgeError, match="is a knowledge base already"):
         build(docs)
     assert "docs/latin.txt#0-22" in names(kb)
+
+
+def test_what_cannot_be_opened_is_not_gone(docs, monkeypatch) -> None:
+    written = {
+        "closed/o.txt": "Osk and Varn.",
+        "now_empty.txt": "Osk and Tollow.",
+        "rows.jsonl": '{"id": "row", "text": "Tollow borders Osk."}',
+    }
+    (docs / "closed").mkdir()
+    for name, text in written.items():
+        (docs / name).write_text(text)
+    build(docs)
+    kb = docs.parent / "kb"
+    before, scandir = names(kb), os.scandir
+
+    def refusing(path: Path | int):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refusing)
+        for name in ("now_empty.txt", "rows.jsonl"):
+            (docs / name).write_text("")
+        for report in (update_documents(kb, [docs], embedder=EMBEDDER), build(docs, replace=True)):
+            assert {reject["kind"] for reject in report.build.examples} == {"not read"}
+            assert {reject["file"] for reject in report.build.examples} == {
+                f"docs/{name}" for name in ("closed", "now_empty.txt", "rows.jsonl")
+            }
+            assert names(kb) == before
+    for name, text in written.items():
+        (docs / name).write_text(text)
+    report = update_documents(kb, [docs], embedder=EMBEDDER)
+    assert (report.build.examples, report.documents["failed"], names(kb)) == ([], 0, before)
 
 
 def test_a_document_that_can_no_longer_be_read_stays_as_it_was(docs) -> None:

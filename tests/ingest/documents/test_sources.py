@@ -24,9 +24,17 @@ def docs(tmp_path):
 
 
 def found(*paths: Path) -> tuple[list[str], dict[str, str]]:
+    """Ids of what can be opened, and what is said of the rest."""
     rejects = Rejects()
-    ids = [source.id for source in find_sources(names_of(paths), rejects)]
-    return ids, {reject["file"]: reject["reason"] for reject in rejects.kept}
+    ids, reasons = [], {}
+    for source in find_sources(names_of(paths), rejects):
+        if source.content:
+            ids.append(source.id)
+        else:
+            with pytest.raises(UnreadableError) as problem:
+                source.read(None)
+            reasons[source.id] = str(problem.value)
+    return ids, {**reasons, **{reject["file"]: reject["reason"] for reject in rejects.kept}}
 
 
 def test_files_are_named_from_the_folder_that_was_named(docs, monkeypatch) -> None:

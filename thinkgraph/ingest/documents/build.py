@@ -441,12 +441,16 @@ def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
 def _read_all(
     change: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects, sources: Sequence[Source] = ()
 ) -> Counter[str]:
-    """Read every document that is new or changed. A build removes those that were not found; an update reports them."""
+    """Read every document that is new or changed. A build removes those that were not found; an update reports them.
+
+    Documents of a file or folder that cannot be opened are no longer found, but nothing says that they are gone.
+    """
     options = change.options
     how = hashlib.blake2b(f"{_READER} {options.size} {options.encoding}".encode(), digest_size=4).hexdigest()
     changes: Counter[str] = Counter()
     seen: set[str] = set()
-    known: Collection[str] = {fact["id"] for fact in store.facts()} if change.old else ()
+    closed: list[str] = []
+    known: Collection[str] = store.files() if change.old else ()
     named = names_of(paths, known)
     with ReadingTime() as clock:
         for source in chain(sources, find_sources(named, rejects)):
@@ -464,16 +468,26 @@ def _read_all(
                 store.put(source, content, reading, options.size, clock)
                 changes["changed" if before else "added"] += 1
             except UnreadableError as error:
+                if not source.content:
+                    closed.append(source.file)
                 kept = " (what was read of it before is kept)" if store.fail(source, str(error)) else ""
                 rejects.note(source.file, source.line, f"{error}{kept}", kind="not read")
     change.progress("documents", len(seen), len(seen))
-    gone = sorted({fact["id"] for fact in store.facts()} - seen)
+    gone = sorted(
+        one for one, file in store.files().items() if one not in seen and not any(_is_in(file, name) for name in closed)
+    )
     if not change.old:
-        store.remove(gone)
         changes["removed"] = len(gone)
-        return changes
-    for path, name in named:
-        for one in gone if path.is_dir() else ():
-            if one.startswith(f"{name}/"):
-                rejects.note(one, 0, "is no longer there; `kb remove` takes it out", kind="gone")
+    else:
+        gone = [one for one in gone if any(_is_in(one, name) for _, name in named)]
+        for one in filter(store.content, gone):
+            rejects.note(one, 0, "is no longer there; `kb remove` takes it out", kind="gone")
+        # Nothing was ever read of the others.
+        gone = [one for one in gone if not store.content(one)]
+    store.remove(gone)
     return changes
+
+
+def _is_in(name: str, place: str) -> bool:
+    """Whether a name is that of a file or folder, or of something in it."""
+    return f"{name}/".startswith(f"{place}/")

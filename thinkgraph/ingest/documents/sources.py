@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.ingest.documents.pieces import Piece, Reading
+from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 from thinkgraph.ingest.readers.files import PassageRow, read_passages
 from thinkgraph.ingest.readers.rejects import Rejects
@@ -38,7 +38,7 @@ class Source:
     line: int
     """Of a row; 0 for a file."""
     content: str
-    """Hash of the file or row. A document changed if it changed."""
+    """Hash of the file or row. A document changed if it changed. Empty for a file or folder that cannot be opened."""
     read: Callable[[str | None], Reading]
     """Opens it, given the encoding of files that are not UTF-8. Raises `UnreadableError`, also while pieces are iterated."""
 
@@ -61,10 +61,13 @@ def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[P
 
 
 def find_sources(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterator[Source]:
-    """Every document under the paths (see `names_of`), in the order of names. What cannot be used goes to `rejects`."""
+    """Every document under the paths (see `names_of`), in the order of names. What cannot be used goes to `rejects`.
+
+    What cannot be opened is a source too, as one that cannot be read: nobody knows which documents are in it.
+    """
     seen: dict[str, str] = {}
-    for path, name in _files(named, rejects):
-        for source in _documents(path, name, rejects):
+    for path, name, problem in _files(named, rejects):
+        for source in [_unreadable(name, problem)] if problem else _documents(path, name, rejects):
             if source.id in seen:
                 where = f"the id {source.id[:80]!r} was used before ({seen[source.id]})"
                 rejects.note(source.file, source.line, where, kind="duplicate id")
@@ -73,17 +76,17 @@ def find_sources(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterato
                 yield source
 
 
-def _files(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterator[tuple[Path, str]]:
-    """The files below some paths, each with its name. No folder is read twice."""
+def _files(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterator[tuple[Path, str, str]]:
+    """The files below some paths, each with its name, and folders that cannot be read, with why. No folder is read twice."""
     visited: set[tuple[int, int]] = set()
     stack = [*reversed(named)]
     while stack:
         path, name = stack.pop()
-        if not path.is_dir():
-            yield path, name
-            continue
         entries: list[os.DirEntry[str]] = []
         try:
+            if not path.is_dir():
+                yield path, name, ""
+                continue
             about = path.stat()
             if (about.st_dev, about.st_ino) in visited:
                 rejects.note(name, 0, "is a folder that was read before, by another name", kind="not read")
@@ -93,7 +96,7 @@ def _files(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterator[tupl
                 entries = sorted(os.scandir(path), key=lambda entry: entry.name)
             visited.add((about.st_dev, about.st_ino))
         except OSError as error:
-            rejects.note(name, 0, f"cannot be read: {error.strerror or error}", kind="not read")
+            yield path, name, f"cannot be read: {error.strerror or error}"
         inside = []
         for entry in entries:
             inner = well_formed(f"{name}/{entry.name}")
@@ -127,20 +130,26 @@ def _documents(path: Path, name: str, rejects: Rejects) -> Iterator[Source]:
     suffix = path.suffix.lower()
     try:
         if reader := _READERS.get(suffix):
-            content = content_hash(path)
             if path.stat().st_size:
-                yield Source(name, name, 0, content, partial(reader, path))
+                yield Source(name, name, 0, content_hash(path), partial(reader, path))
             else:
-                rejects.note(name, 0, "is empty", kind="not read")
+                yield _unreadable(name, "is empty")
         elif suffix in _ROWS:
             yield from (row_source(row, name) for row in read_passages(path, rejects))
         else:
             known = ", ".join(sorted((*_READERS, *_ROWS)))
             rejects.note(name, 0, f"is of no known type ({known})", kind="not read")
     except OSError as error:
-        rejects.note(name, 0, f"cannot be read: {error.strerror or error}", kind="not read")
+        yield _unreadable(name, f"cannot be read: {error.strerror or error}")
     except KnowledgeError as error:
-        rejects.note(name, 0, str(error).removeprefix(f"{path} "), kind="not read")
+        yield _unreadable(name, str(error).removeprefix(f"{path} "))
+
+
+def _unreadable(name: str, problem: str) -> Source:
+    def read(_encoding: str | None) -> Reading:
+        raise UnreadableError(problem)
+
+    return Source(name, name, 0, "", read)
 
 
 def row_source(row: PassageRow, file: str) -> Source:

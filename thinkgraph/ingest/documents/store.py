@@ -249,6 +249,10 @@ class DocumentStore(AbstractContextManager["DocumentStore"]):
                 "INSERT OR REPLACE INTO extraction SELECT no, ?, ?, ?, ?, ? FROM document WHERE id = ?", rows
             )
 
+    def files(self) -> dict[str, str]:
+        """The file of every document, by the document's id."""
+        return dict(self._db.execute("SELECT id, file FROM document"))
+
     def facts(self) -> Iterator[DocumentFacts]:
         """Every document in the order of ids, with failed ones and copies."""
         rows = self._db.execute(
