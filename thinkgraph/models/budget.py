@@ -183,6 +183,11 @@ class Ledger:
             self._count(attempts, tokens, cost)
 
     @property
+    def calls(self) -> int:
+        """Calls that it has counted."""
+        return int(self._used["calls"])
+
+    @property
     def quota(self) -> Quota:
         """What it keeps to, raised ceilings included."""
         return cast("Quota", {**self._quota})

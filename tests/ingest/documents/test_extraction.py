@@ -203,6 +203,27 @@ def test_replies_that_cannot_be_read_are_repaired_once_and_asked_anew_the_next_t
     assert builder.triples() == WHOLE
 
 
+def test_unreadable_replies_to_another_build_are_not_held_against_the_model(builder, docs) -> None:
+    with ModelServer([""]) as server:
+        for _ in range(2):
+            with pytest.raises(ModelError, match=r"reply of openai:m could not be read .*doctor --model openai:m\)"):
+                builder.build(server, kb=docs.parent / "other")
+        assert len(server.calls) == 12, "three passages, each asked and repaired, twice"
+    with ModelServer(answers) as server:
+        report = builder.build(server)
+        assert (len(server.calls), report.usage.calls, report.usage.failed) == (3, 3, 0)
+    assert builder.triples() == WHOLE
+
+
+def test_only_requests_of_this_command_are_counted(builder) -> None:
+    for _ in range(2):
+        with ModelServer([server_error()]) as server, pytest.raises(ModelError):
+            builder.build(server, settings={"call_retries": 0})
+    with ModelServer(answers) as server:
+        report = builder.build(server)
+        assert len(server.calls) == report.usage.calls == 3
+
+
 @pytest.mark.parametrize("fault", [too_many(), server_error(), server_error(503), Drop("head"), Drop("body")])
 def test_what_passes_is_tried_again(builder, fault) -> None:
     failed: set[str] = set()
@@ -251,6 +272,8 @@ def test_a_model_that_dies_in_the_middle_leaves_a_base_that_goes_on(builder, doc
 def test_ceilings_hold_under_concurrency_and_the_rest_is_asked_the_next_time(builder, docs, concurrency: int) -> None:
     for n in range(12):
         (docs / f"x{n:02}.txt").write_text(f"Words of Tollow number {n}.")
+    (docs / "x11.txt").rename(docs / "x11.md")
+    (docs / "x11.md").write_text("# One\n\nWords of Tollow.\n\n## Two\n\nWords of Varn.\n")
     limits = {"max_calls": 5, "concurrency": concurrency}
 
     def answer(call: ServedCall) -> str:
@@ -258,9 +281,10 @@ def test_ceilings_hold_under_concurrency_and_the_rest_is_asked_the_next_time(bui
 
     with ModelServer(answer, latency=0.02) as server:
         made = 0
-        for expected in (5, 5, 5):
+        for expected, left in ((5, 11), (5, 6), (5, 1), (1, 0)):
             report = builder.build(server, settings=limits)
             assert len(server.calls) - made == report.usage.calls == expected
+            assert report.usage.failed == left, "those not asked about any more, too"
             made = len(server.calls)
         assert report.documents["failed"] == 0
     assert builder.triples() == WHOLE

@@ -75,7 +75,7 @@ class ExtractionUsage:
     unreadable: int = 0
     """Passages whose reply could not be read, even after one repair."""
     failed: int = 0
-    """Passages without a usable reply; includes `unreadable`."""
+    """Passages without a usable reply: those `unreadable`, and those that were not asked about any more, too."""
     first_problem: str = ""
 
 
@@ -190,12 +190,14 @@ class _Extractor:
                 while len(waiting) >= room:
                     waiting = self._take(waiting)
                 if self._stopped:
+                    self.usage.failed += 1
                     self._note(task, Extracted(task.key, None, task.tries, f"not asked: {self._stopped}"))
-                    break
+                    continue
                 waiting.add(pool.submit(self._ask, task))
         while waiting:
             waiting = self._take(waiting)
         self._flush()
+        self.usage.calls = self._ledger.calls
         progress("extraction", len(documents), len(documents))
 
     def _tasks(self, document: str) -> Iterator[_Task]:
@@ -210,7 +212,17 @@ class _Extractor:
                 yield _Task(document, place, chunk, key, one.tries if one.key == key else 0)
 
     def _ask(self, task: _Task) -> _Task:
-        """Ask about a passage; runs in a thread of the pool."""
+        """Ask about a passage; runs in a thread of the pool.
+
+        The journal is shared: an unreadable reply to another base's build says nothing of the model as it is now.
+        """
+        while self._only_replayed(task) and task.unreadable:
+            task.tries += 1
+        return task
+
+    def _only_replayed(self, task: _Task) -> bool:
+        """Ask once. Whether all that came of it was in the journal."""
+        task.problem, task.unreadable = "", False
         events: list[Event] = []
         scope = CallScope(
             models=self._how.models,
@@ -236,7 +248,9 @@ class _Extractor:
         try:
             result = Driver({}).drive(call_model(request, scope))
             if result.fell_back:
-                task.problem, task.unreadable = "the model's reply could not be read", True
+                model = self.usage.model
+                task.problem = f"the reply of {model} could not be read (try it: thinkgraph doctor --model {model})"
+                task.unreadable = True
             else:
                 task.found = result.value
         except BudgetSpentError as spent:
@@ -246,8 +260,9 @@ class _Extractor:
         replayed = [bool(event.get("replayed")) for event in events if event["type"] == "called"]
         # Attempts that no reply came of have no event.
         told = [*replayed, *[False] * len(scope.records)]
-        task.records = list(zip(scope.records.values(), told, strict=False))
-        return task
+        asked = list(zip(scope.records.values(), told, strict=False))
+        task.records += asked
+        return all(old for _, old in asked)
 
     def _take(self, waiting: set[Future[_Task]]) -> set[Future[_Task]]:
         finished, rest = wait(waiting, return_when=FIRST_COMPLETED)
@@ -260,7 +275,6 @@ class _Extractor:
         for record, replayed in task.records:
             usage.replayed += replayed
             if not replayed:
-                usage.calls += record["attempts"]
                 usage.input_tokens += record["input_tokens"]
                 usage.output_tokens += record["output_tokens"]
                 usage.cost = None if usage.cost is None else usage.cost + record["cost"]
