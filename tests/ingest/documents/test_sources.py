@@ -109,9 +109,20 @@ def test_rows_are_documents_with_ids_of_their_own(docs) -> None:
     sources = {source.id: source for source in find_sources(names_of([docs]), rejects)}
     assert sorted(sources) == ["6", "docs/a.md", "docs/b.txt", "docs/sub/c.html"]
     assert sorted(rejects.counts.items()) == [("duplicate id", 2), ("malformed", 2)]
+    assert {reject["file"] for reject in rejects.kept} == {"docs/r.jsonl"}
     reading = sources["6"].read(None)
     assert (reading.title, reading.entities) == ("T", ("E",))
     assert [(one.section, one.start, one.end, one.text) for one in cut_whole(reading, 100)] == [("S", 0, 6, "Words.")]
+
+
+def test_folders_of_one_name_are_told_apart(docs, tmp_path) -> None:
+    other = tmp_path / "other" / "docs"
+    other.mkdir(parents=True)
+    (other / "b.txt").write_text("Other words.")
+    ids, reasons = found(docs, other)
+    assert ids == ["docs/a.md", "docs/b.txt", "docs/sub/c.html"]
+    assert str(docs / "b.txt") in reasons["docs/b.txt"]
+    assert f"{other / 'b.txt'} is not used: rename it or its folder" in reasons["docs/b.txt"]
 
 
 def test_deep_folders(tmp_path) -> None:

@@ -65,14 +65,16 @@ def find_sources(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterato
 
     What cannot be opened is a source too, as one that cannot be read: nobody knows which documents are in it.
     """
-    seen: dict[str, str] = {}
+    seen: dict[str, Path] = {}
     for path, name, problem in _files(named, rejects):
         for source in [_unreadable(name, problem)] if problem else _documents(path, name, rejects):
             if source.id in seen:
                 where = f"the id {source.id[:80]!r} was used before ({seen[source.id]})"
+                if not source.line:
+                    where += f"; {path} is not used: rename it or its folder, or name the folder that both are in"
                 rejects.note(source.file, source.line, where, kind="duplicate id")
             else:
-                seen[source.id] = source.file
+                seen[source.id] = path
                 yield source
 
 
@@ -135,6 +137,7 @@ def _documents(path: Path, name: str, rejects: Rejects) -> Iterator[Source]:
             else:
                 yield _unreadable(name, "is empty")
         elif suffix in _ROWS:
+            rejects.names[path] = name
             yield from (row_source(row, name) for row in read_passages(path, rejects))
         else:
             known = ", ".join(sorted((*_READERS, *_ROWS)))

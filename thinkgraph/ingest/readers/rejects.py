@@ -18,7 +18,7 @@ class Reject(TypedDict):
     kind: str
     """`malformed`, `duplicate id`, `unknown entity`, `not linked` …"""
     file: str
-    """Name of the input file, without its folder."""
+    """Name of the input file, without its folder; of a document, its name below the given folder."""
     line: int
     """Line number from 1; 0 where the remark is about the file as a whole."""
     reason: str
@@ -30,6 +30,8 @@ class Rejects:
     def __init__(self, *, strict: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self.kept: list[Reject] = []
+        self.names: dict[Path, str] = {}
+        """What files are called that are not called by their own names alone."""
         self.strict = strict
 
     def count(self, kind: str) -> None:
@@ -38,9 +40,10 @@ class Rejects:
 
     def add(self, path: Path, line: int, reason: str, *, kind: str = "malformed") -> None:
         """Count one, and keep it while there are fewer than 1,000 of its kind (memory stays flat)."""
+        name = self.names.get(path, path.name)
         if self.strict and kind == "malformed":
-            raise KnowledgeError(f"{path.name}, line {line}: {reason} (the build is strict and stopped there)")
-        self.note(path.name, line, reason, kind=kind)
+            raise KnowledgeError(f"{name}, line {line}: {reason} (the build is strict and stopped there)")
+        self.note(name, line, reason, kind=kind)
 
     def note(self, file: str, line: int, reason: str, *, kind: str) -> None:
         """As `add`, of a file by any name, and whatever the strictness."""
