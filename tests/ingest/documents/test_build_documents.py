@@ -206,6 +206,17 @@ def test_documents_that_are_gone_stay_until_they_are_removed(docs) -> None:
     assert "docs/osk.md#7-34" not in names(docs.parent / "kb")
 
 
+def test_a_document_is_removed_by_its_name_as_it_is_shown(docs) -> None:
+    (docs / "new\nline.txt").write_text("Osk and Tollow.")
+    build(docs)
+    assert remove_documents(docs.parent / "kb", ["docs/new line.txt"], embedder=EMBEDDER).changes == {"removed": 1}
+    for name in ("a\nb.txt", "a\tb.txt"):
+        (docs / name).write_text(f"Osk and Tollow: {name}.")
+    update_documents(docs.parent / "kb", [docs], embedder=EMBEDDER)
+    with pytest.raises(UsageError, match="several documents shown as"):
+        remove_documents(docs.parent / "kb", ["docs/a b.txt"], embedder=EMBEDDER)
+
+
 def test_removing_takes_all_that_only_the_document_said(docs) -> None:
     build(docs)
     kb = docs.parent / "kb"

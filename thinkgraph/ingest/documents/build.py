@@ -29,6 +29,7 @@ from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.encode import is_encoded
 from thinkgraph.ingest.folder import BuildFolder, writing
 from thinkgraph.ingest.readers.rejects import Rejects
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts
@@ -211,7 +212,7 @@ def remove_documents(
 
     Args:
         folder: the knowledge base.
-        documents: their ids (`thinkgraph kb info --documents` lists them).
+        documents: their ids, also as `thinkgraph kb info --documents` shows them: on one line.
         embedder: the one it was built with, where it has no name that loads it.
         trust_embedder: see `Knowledge.open`.
         progress: called with stage, done and total.
@@ -223,13 +224,18 @@ def remove_documents(
         raise UsageError("name the documents to remove with --document")
     change = _change_of(folder, embedder, progress, trust=trust_embedder)
     with DocumentStore(change.target / kb_files.DOCUMENTS, write=False) as store:
-        known = {fact["id"] for fact in store.facts()}
-    if unknown := [identifier for identifier in documents if identifier not in known]:
-        raise UsageError(f"{change.target} has no document {unknown[0]!r}; `thinkgraph kb info --documents` lists them")
+        known = store.files()
+    ids: set[str] = set()
+    for given in documents:
+        meant = [given] if given in known else [one for one in known if one_line(one) == given]
+        if len(meant) != 1:
+            none = "has no document" if not meant else "has several documents shown as"
+            raise UsageError(f"{change.target} {none} {given!r}; `thinkgraph kb info --documents` lists them")
+        ids.update(meant)
 
     def remove(store: DocumentStore, _rejects: Rejects) -> Counter[str]:
-        store.remove(documents)
-        return Counter(removed=len(set(documents)))
+        store.remove(ids)
+        return Counter(removed=len(ids))
 
     return change.run("remove", remove, ask=False)
 
