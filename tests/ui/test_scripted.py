@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -65,16 +65,22 @@ class Script:
 
 
 @contextmanager
-def page_of(browse: Browse, world: Knowledge, script: Script, **settings: Any) -> Iterator[tuple[Seen, ModelServer]]:
-    """The page with the scripted model, and the model's server."""
-    with ExitStack() as stack:
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        server = stack.enter_context(ModelServer(script))
+def model_of(script: Script) -> Iterator[ModelServer]:
+    """The scripted model's server, where a page looks for it."""
+    with pytest.MonkeyPatch.context() as patch, ModelServer(script) as server:
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.setenv("OPENAI_API_KEY", "none")
-        root = stack.enter_context(serving(app_of(served(world, MODEL, **settings))))
-        # Nothing waits for a gate that a failed test has left shut.
-        stack.callback(script.let_on, 100)
+        try:
+            yield server
+        finally:
+            # Nothing waits for a gate that a failed test has left shut.
+            script.let_on(100)
+
+
+@contextmanager
+def page_of(browse: Browse, world: Knowledge, script: Script, **settings: Any) -> Iterator[tuple[Seen, ModelServer]]:
+    """The page with the scripted model, and the model's server."""
+    with model_of(script) as server, serving(app_of(served(world, MODEL, **settings))) as root:
         yield browse(f"{root}/?token={TOKEN}", reduced_motion="reduce"), server
 
 
@@ -248,11 +254,11 @@ def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, 
 
 def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, script: Script) -> None:
     script.hold()
-    with page_of(browse, world, script) as (seen, _):
-        page = seen.page
+    with model_of(script):
         desk = Desk(served(world, MODEL))
         with serving(create_app(lambda: desk.served, token=TOKEN, desk=desk)) as root:
-            page.goto(f"{root}/?token={TOKEN}")
+            seen = browse(f"{root}/?token={TOKEN}", reduced_motion="reduce")
+            page = seen.page
             start(seen, HIGH.question, "tog2")
             page.get_by_role("heading", name="Found 2 candidates").wait_for()
             stop = page.get_by_role("button", name="Stop", exact=True)
