@@ -105,7 +105,9 @@ def _nothing() -> Iterator[None]:
 
 def chromium() -> str:
     """The browser's program; skips where there is none, unless it must be there."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    # The shell first: with each new page the whole browser loads an address bar and its menus, which cost as much as the page.
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
     try:
         import playwright.sync_api
     except ImportError:
@@ -114,7 +116,7 @@ def chromium() -> str:
         del playwright
     if found is None:
         if os.environ.get(REQUIRED) == "required":
-            pytest.fail("the browser tests need Debian's package chromium, and playwright")
+            pytest.fail("the browser tests need Debian's package chromium-headless-shell or chromium, and playwright")
         pytest.skip("no Chromium, or no playwright")
     return found
 
