@@ -159,7 +159,9 @@ def america() -> Knowledge:
     graph = MemoryGraphStore(
         AMERICA, literals=["population", "elevation_m"], descriptions={"Panama": "country"}, name="america"
     )
-    return Knowledge(graph=graph, text=MemoryTextStore(PASSAGES, name="america"), name="america")
+    return Knowledge(
+        graph=graph, text=MemoryTextStore(PASSAGES, name="america"), embedder=HashEmbedder(), name="america"
+    )
 
 
 def _fasttog_names(prompt: ParsedPrompt) -> Any:
