@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import MODEL, PROGRAM, Run, environment
+from cli.conftest import MODEL, PROGRAM, Run, environment, use_server
 from model_server import ModelServer
 
 from thinkgraph.models.offline import OfflineChatModel
@@ -46,15 +46,18 @@ def _pages(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name.startswith(("report", "accuracy"))}
 
 
-def test_a_killed_bench_asks_no_finished_question_again(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+def test_a_killed_bench_asks_no_finished_question_again(
+    cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     with ModelServer(chat_model=OfflineChatModel(), latency=0.05) as server:
-        env = environment({"OPENAI_BASE_URL": server.base_url})
+        use_server(server, monkeypatch)
         words = _words(data, kb, "--concurrency", "3", "--report")
-        done = subprocess.run([*PROGRAM, *words, str(whole)], env=env, capture_output=True, text=True, check=True)
-        assert "report:" in done.stderr
+        done = cli(*words, str(whole))
+        assert done.code == 0
+        assert "report:" in done.err
         begun = len(server.calls)
-        process = subprocess.Popen([*PROGRAM, *words, str(broken)], env=env, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([*PROGRAM, *words, str(broken)], env=environment(), stderr=subprocess.DEVNULL)
         file = broken / "results.jsonl"
         end = time.monotonic() + 60
         while (not file.exists() or file.read_bytes().count(b"\n") < 4) and time.monotonic() < end:
@@ -67,7 +70,7 @@ def test_a_killed_bench_asks_no_finished_question_again(cli: Run, tmp_path: Path
             out.write('{"id": "q11", "method": "tog2", "half a li')
         before = len(server.calls)
         assert before > begun
-        subprocess.run([*PROGRAM, *words, str(broken)], env=env, capture_output=True, check=True)
+        assert cli(*words, str(broken)).code == 0
         asked = "\n".join(call.text for call in server.calls[before:])
     for question in QUESTIONS:
         if question["id"] in finished:
@@ -136,20 +139,21 @@ def test_a_dead_server_ends_the_bench_and_keeps_what_was_answered(
     assert Path(f"{out}.run.json").stat().st_size > 0
 
 
-def test_two_processes_never_write_one_file(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+def test_two_processes_never_write_one_file(
+    cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out.jsonl"
     with ModelServer(chat_model=OfflineChatModel(), latency=0.4) as server:
-        env = environment({"OPENAI_BASE_URL": server.base_url})
-        first = subprocess.Popen([*PROGRAM, *_words(data, kb, "--out", str(out))], env=env, stderr=subprocess.DEVNULL)
+        use_server(server, monkeypatch)
+        words = _words(data, kb, "--out", str(out))
+        first = subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.DEVNULL)
         while not out.exists() or not out.stat().st_size:
             time.sleep(0.01)
-        second = subprocess.run(
-            [*PROGRAM, *_words(data, kb, "--out", str(out))], env=env, capture_output=True, text=True, check=False
-        )
+        second = cli(*words)
         first.kill()
         first.wait()
-    assert second.returncode == 2
-    assert "is being written by another process" in second.stderr
+    assert second.code == 2
+    assert "is being written by another process" in second.err
 
 
 def test_gold_ids_are_what_the_graph_calls_them(cli: Run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
+from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
 from model_server import ModelServer, ServedCall
 from replies import Fault, Hang
 
@@ -131,13 +131,13 @@ def test_marks_and_depths_in_the_input_cost_one_line_each(
     assert served.calls
 
 
-def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
+def test_a_killed_batch_goes_on(cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _file(tmp_path, *({"id": str(n), "question": f"{QUESTION} Number {n}."} for n in range(12)))
     out = tmp_path / "out.jsonl"
     with ModelServer(chat_model=OfflineChatModel(), latency=0.1) as server:
-        env = environment({"OPENAI_BASE_URL": server.base_url})
-        words = [*PROGRAM, *_words(file, out, kb, "--concurrency", "2")]
-        process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
+        use_server(server, monkeypatch)
+        words = _words(file, out, kb, "--concurrency", "2")
+        process = subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while (not out.exists() or out.read_bytes().count(b"\n") < 3) and time.monotonic() < end:
             time.sleep(0.01)
@@ -146,7 +146,7 @@ def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
         finished = {record["id"] for record in _lines(out)}
         asked = len(server.calls)
         server.latency = 0.0
-        subprocess.run(words, env=env, check=True, capture_output=True)
+        assert cli(*words).code == 0
         later = "\n".join(call.text for call in server.calls[asked:])
     assert 3 <= len(finished) < 12
     assert all(f"Number {name}." not in later for name in finished)
@@ -154,7 +154,9 @@ def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=["here", "workers"])
-def test_a_kill_pays_for_no_reply_twice(tmp_path: Path, kb: str, more: tuple[str, ...]) -> None:
+def test_a_kill_pays_for_no_reply_twice(
+    cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
     file = _file(tmp_path, {"id": "a", "question": QUESTION}, {"id": "b", "question": QUESTION})
     out = tmp_path / "out.jsonl"
     replies = tmp_path / "out.jsonl.replies.sqlite"
@@ -168,9 +170,9 @@ def test_a_kill_pays_for_no_reply_twice(tmp_path: Path, kb: str, more: tuple[str
         return str(model.invoke([("system", call.messages[0]["content"]), ("user", call.messages[-1]["content"])]).text)
 
     with ModelServer(answer) as server:
-        env = environment({"OPENAI_BASE_URL": server.base_url})
-        words = [*PROGRAM, *_words(file, out, kb, *more)]
-        process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
+        use_server(server, monkeypatch)
+        words = _words(file, out, kb, *more)
+        process = subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.DEVNULL)
         end = time.monotonic() + 60
         while len(server.calls) < 4 and time.monotonic() < end:
             time.sleep(0.01)
@@ -179,11 +181,12 @@ def test_a_kill_pays_for_no_reply_twice(tmp_path: Path, kb: str, more: tuple[str
         hanging = False
         before = len(server.calls)
         assert (before, out.read_bytes()) == (4, b"")
-        done = subprocess.run(words, env=env, check=True, capture_output=True)
+        done = cli(*words)
         paid = server.calls[0].text
         assert [call.text for call in server.calls[:before]].count(paid) == 2
         assert not [call for call in server.calls[before:] if call.text == paid]
-    assert b"2 answered" in done.stderr
+    assert done.code == 0
+    assert "2 answered" in done.err
     assert {record["answer"]["text"] for record in _lines(out)} == {ANSWER}
     assert {record["answer"]["usage"]["total"]["calls"] for record in _lines(out)} == {2}
     assert not replies.exists(), "what nobody needs any more is gone"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import MODEL, PROGRAM, QUESTION, Run, environment
+from cli.conftest import MODEL, PROGRAM, QUESTION, Run, environment, use_server
 from docs.page_blocks import block_of
 from model_server import ModelServer, ServedCall
 from postgres_server import running
@@ -37,20 +37,22 @@ def postgres() -> Iterator[str]:
 class Machines:
     """Processes that are given the same command, each in a folder of its own."""
 
-    def __init__(self, folder: Path, kb: str, queue: str, server: ModelServer) -> None:
-        self._folder, self._kb, self._queue, self._server = folder, kb, queue, server
+    def __init__(self, folder: Path, kb: str, queue: str) -> None:
+        self._folder, self._kb, self._queue = folder, kb, queue
         rows = [{"id": str(number), "question": QUESTION + "?" * number} for number in range(COUNT)]
         (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
     def out(self, name: str) -> Path:
         return self._folder / name / f"{self._folder.name}.jsonl"
 
-    def start(self, name: str) -> subprocess.Popen[bytes]:
+    def words(self, name: str) -> list[str]:
         self.out(name).parent.mkdir(exist_ok=True)
         words = ["batch", str(self._folder / "questions.jsonl"), "--out", str(self.out(name)), "--kb", self._kb]
         words += ["--model", MODEL, "--set", "ranker=bm25", "--queue", self._queue, "--concurrency", str(SIDE_BY_SIDE)]
-        env = environment({"OPENAI_BASE_URL": self._server.base_url})
-        return subprocess.Popen([*PROGRAM, *words], env=env, stderr=subprocess.PIPE)
+        return words
+
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*PROGRAM, *self.words(name)], env=environment(), stderr=subprocess.PIPE)
 
     def records(self, name: str) -> list[dict[str, Any]]:
         lines = self.out(name).read_bytes().splitlines(keepends=True) if self.out(name).exists() else []
@@ -80,9 +82,12 @@ def answers(records: Sequence[dict[str, Any]]) -> list[tuple[int, list[str]]]:
     return sorted((int(record["id"]), record["answer"]["answers"]) for record in records)
 
 
-def test_two_share_the_questions(tmp_path: Path, kb: str, postgres: str) -> None:
+def test_two_share_the_questions(
+    cli: Run, tmp_path: Path, kb: str, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ModelServer(chat_model=OfflineChatModel(), latency=LATENCY) as server:
-        machines = Machines(tmp_path, kb, postgres, server)
+        use_server(server, monkeypatch)
+        machines = Machines(tmp_path, kb, postgres)
         said = ended([machines.start("a"), machines.start("b")])
         calls = len(server.calls)
         assert not asked_twice(server.calls)
@@ -90,20 +95,23 @@ def test_two_share_the_questions(tmp_path: Path, kb: str, postgres: str) -> None
         assert sum(elsewhere) == COUNT, "every question was asked by one of them and taken over by the other"
         assert all(f"{COUNT} answered, 0 failed" in line for line in said)
         # One that joins later has all the answers, and asks nothing.
-        ended([machines.start("c")])
+        assert cli(*machines.words("c")).code == 0
         assert len(server.calls) == calls
     everything = [(number, ["Panama City"]) for number in range(COUNT)]
     assert [answers(machines.records(name)) for name in "abc"] == [everything] * 3
     assert not list(tmp_path.rglob("*.replies.sqlite"))
 
 
-def test_a_machine_that_dies_takes_no_question_along(tmp_path: Path, kb: str, postgres: str) -> None:
+def test_a_machine_that_dies_takes_no_question_along(
+    cli: Run, tmp_path: Path, kb: str, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(19)
     for number in range(KILLS):
         folder = tmp_path / f"round-{number}"
         folder.mkdir()
         with ModelServer(chat_model=OfflineChatModel(), latency=LATENCY) as server:
-            machines = Machines(folder, kb, postgres, server)
+            use_server(server, monkeypatch)
+            machines = Machines(folder, kb, postgres)
             one, other = machines.start("a"), machines.start("b")
             end = time.monotonic() + 60
             done = rng.randint(1, COUNT // 4)
@@ -120,18 +128,21 @@ def test_a_machine_that_dies_takes_no_question_along(tmp_path: Path, kb: str, po
             assert len(again) <= SIDE_BY_SIDE
             assert all(call.received < killed < (call.answered or killed) + LATENCY for call in again)
             calls = len(server.calls)
-            ended([machines.start("a")])
+            assert cli(*machines.words("a")).code == 0
             assert len(server.calls) == calls
         everything = [(name, ["Panama City"]) for name in range(COUNT)]
         assert 0 < len(kept) < COUNT
         assert answers(machines.records("a")) == answers(machines.records("b")) == everything
 
 
-def test_a_database_that_goes_away_is_one_line_and_the_command_goes_on(tmp_path: Path, kb: str, postgres: str) -> None:
+def test_a_database_that_goes_away_is_one_line_and_the_command_goes_on(
+    cli: Run, tmp_path: Path, kb: str, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import psycopg
 
     with ModelServer(chat_model=OfflineChatModel(), latency=LATENCY) as server:
-        machines = Machines(tmp_path, kb, postgres, server)
+        use_server(server, monkeypatch)
+        machines = Machines(tmp_path, kb, postgres)
         process = machines.start("a")
         end = time.monotonic() + 60
         while not machines.records("a") and process.poll() is None and time.monotonic() < end:
@@ -144,7 +155,7 @@ def test_a_database_that_goes_away_is_one_line_and_the_command_goes_on(tmp_path:
         assert process.returncode == 3, said
         assert [line for line in said.splitlines() if "error: the queue at postgresql://owner@127.0.0.1" in line], said
         assert "Traceback" not in said
-        ended([machines.start("a")])
+        assert cli(*machines.words("a")).code == 0
         assert len(asked_twice(server.calls)) <= SIDE_BY_SIDE
     assert answers(machines.records("a")) == [(number, ["Panama City"]) for number in range(COUNT)]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.conftest import MODEL, PROGRAM, Run, environment
+from cli.conftest import MODEL, PROGRAM, Run, environment, use_server
 from model_server import ModelServer, ServedCall
 from replies import Fault
 
@@ -56,15 +56,14 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()]
 
 
-def test_a_killed_bench_takes_its_workers_along_and_goes_on(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+def test_a_killed_bench_takes_its_workers_along_and_goes_on(
+    cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out.jsonl"
     with ModelServer(chat_model=OfflineChatModel(), latency=0.3) as server:
-        env = environment({"OPENAI_BASE_URL": server.base_url})
-        words = [
-            *PROGRAM,
-            *_bench(data, kb, "--model", MODEL, "--workers", "2", "--concurrency", "2", "--out", str(out)),
-        ]
-        process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
+        use_server(server, monkeypatch)
+        words = _bench(data, kb, "--model", MODEL, "--workers", "2", "--concurrency", "2", "--out", str(out))
+        process = subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.DEVNULL)
         end = time.monotonic() + 120
         while (not out.exists() or out.read_bytes().count(b"\n") < 3) and time.monotonic() < end:
             time.sleep(0.01)
@@ -79,7 +78,7 @@ def test_a_killed_bench_takes_its_workers_along_and_goes_on(cli: Run, tmp_path: 
         assert 3 <= len(finished) < 9
         before = len(server.calls)
         server.latency = 0.0
-        subprocess.run(words, env=env, capture_output=True, check=True)
+        assert cli(*words).code == 0
         later = "\n".join(call.text for call in server.calls[before:])
         assert server.max_in_flight == 2
     assert all(f"number {name[1:]}?" not in later for name in finished)
@@ -186,15 +185,17 @@ def test_a_worker_that_dies_ends_the_bench_in_one_line(tmp_path: Path, data: str
     assert "Traceback" not in said
 
 
-def test_what_killed_workers_had_is_asked_again(tmp_path: Path, kb: str) -> None:
+def test_what_killed_workers_had_is_asked_again(
+    cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     questions = [{"id": f"q{n}", "question": f"What is the capital of Panama, number {n}?"} for n in range(30)]
     file.write_text("".join(json.dumps(question) + "\n" for question in questions), "utf-8")
     with ModelServer(chat_model=OfflineChatModel(), latency=0.3) as server:
-        env = environment({"OPENAI_BASE_URL": server.base_url})
-        words = [*PROGRAM, "batch", str(file), "--out", str(out), "--kb", kb, "--model", MODEL, "--method", "direct"]
+        use_server(server, monkeypatch)
+        words = ["batch", str(file), "--out", str(out), "--kb", kb, "--model", MODEL, "--method", "direct"]
         words += ["--workers", "2", "--concurrency", "2"]
-        process = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.PIPE, text=True)
         end = time.monotonic() + 120
         while (not out.exists() or out.read_bytes().count(b"\n") < 2) and time.monotonic() < end:
             time.sleep(0.01)
@@ -205,6 +206,7 @@ def test_what_killed_workers_had_is_asked_again(tmp_path: Path, kb: str) -> None
         assert "questions in a row failed; the last: all worker processes have ended" in said
         assert "Traceback" not in said
         server.latency = 0.0
-        done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
-    assert ", 0 failed" in done.stderr
+        done = cli(*words)
+    assert done.code == 0
+    assert ", 0 failed" in done.err
     assert sorted(line["id"] for line in _lines(out) if "answer" in line) == sorted(q["id"] for q in questions)
