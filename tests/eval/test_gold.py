@@ -183,6 +183,8 @@ def test_reads_questions(tmp_path: Path) -> None:
         ({"id": "b", "question": "x", "answers": "y"}, 'line 2: field "answers" must be a list of texts'),
         ({**GOOD, "id": "b", "gold_path": [["A"]]}, 'line 2: field "gold_path", hop 1'),
         (GOOD, 'line 2: the id "a" stands there twice, first at line 1'),
+        ({**GOOD, "id": "b", "type": "all"}, 'line 2: no type can be "all"'),
+        ({**GOOD, "id": "b", "type": "untyped"}, 'line 2: no type can be "untyped"'),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, row, said: str) -> None:

@@ -11,6 +11,8 @@ from thinkgraph.errors import UsageError
 from thinkgraph.eval.files import FileRow, json_lines
 
 T = TypeVar("T")
+_TAKEN_TYPES = frozenset({"all", "untyped"})
+"""What reports call the questions of every type, and those of none."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def collected(path: Path, found: Iterable[tuple[str, Question | None]]) -> list[
     """The questions of a file, from pairs of a place in it ("FILE, line N") and its question, if there is one.
 
     Raises:
-        UsageError: there is none, or an id stands twice.
+        UsageError: there is none, an id stands twice, or a type is called as reports call those of every type or of none.
     """
     questions: dict[str, Question] = {}
     places: dict[str, str] = {}
@@ -58,6 +60,8 @@ def collected(path: Path, found: Iterable[tuple[str, Question | None]]) -> list[
         if first := places.get(question.id):
             first = first.removeprefix(f"{path}, ")
             raise UsageError(f'{where}: the id "{question.id}" stands there twice, first at {first}')
+        if question.type in _TAKEN_TYPES:
+            raise UsageError(f'{where}: no type can be "{question.type}", which reports have a row of their own for')
         places[question.id] = where
         questions[question.id] = question
     if not questions:
