@@ -18,6 +18,7 @@ from thinkgraph.eval.topics import TopicLinker
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.client import client_for
 from thinkgraph.models.roles import OFFLINE
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.tasks import Task
 from thinkgraph.tools.encoders.rankers import DenseRanker
 from thinkgraph.tools.knowledge import Knowledge
@@ -114,7 +115,7 @@ def perfect_chooser(
         knowledge: where their gold paths lie.
 
     Raises:
-        UsageError: no question has a gold path, or a gold path does not fit the knowledge.
+        UsageError: no question has a gold path, a gold path does not fit the knowledge, or one text has two paths.
     """
     answerable = [question for question in questions if question.answers]
     if answerable and not any(question.gold_path or question.gold_passages for question in answerable):
@@ -123,13 +124,29 @@ def perfect_chooser(
             "another model, or the file that holds them beside"
         )
     golds = resolve_golds(questions, knowledge.graph, knowledge.text)
-    known = {question.question: gold for question, gold in zip(questions, golds, strict=True)}
+    known = _by_text(questions, golds)
 
     def made(slips: Sequence[Slip], seed: int) -> PerfectChooser:
         near = DenseRanker(knowledge.embedder).score if any(slip.way == "confusable" for slip in slips) else by_words
         return PerfectChooser(known, slips=slips, seed=seed, near=near)
 
     return made
+
+
+def _by_text(questions: Sequence[Question], golds: Sequence[Gold]) -> dict[str, Gold]:
+    """Golds by what a chooser is shown of a question: its text. Of equal texts one may do without a path."""
+    known: dict[str, Question] = {}
+    found: dict[str, Gold] = {}
+    for question, gold in zip(questions, golds, strict=True):
+        text = one_line(question.question)
+        if text not in found or not found[text].is_answerable:
+            known[text], found[text] = question, gold
+        elif gold.is_answerable and (gold.answers, gold.hops) != (found[text].answers, found[text].hops):
+            raise UsageError(
+                f'the questions "{known[text].id}" and "{question.id}" have one text and two gold paths or answers: '
+                "a perfect chooser cannot tell them apart"
+            )
+    return found
 
 
 def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str, Gold]:

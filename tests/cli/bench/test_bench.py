@@ -226,6 +226,21 @@ def test_a_perfect_chooser_without_gold_paths_is_refused(cli: Run, tmp_path: Pat
     assert "no question here has a gold path" in done.err
 
 
+def test_a_perfect_chooser_knows_a_question_that_is_asked_twice(cli: Run, data: str, kb: str) -> None:
+    first, other = QUESTIONS[0], QUESTIONS[1]
+    bare = {key: first[key] for key in ("question", "answers")} | {"id": "bare"}
+    words = ["bench", "--data", data, "--kb", kb, "--model", "perfect", "--set", "ranker=bm25", "--json"]
+    for rows in ([first, bare], [bare, first], [first, first | {"id": "again"}]):
+        Path(data).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        (*_, row) = json.loads(cli(*words).out)["rows"]
+        assert (row["n"], row["hits1"]) == (2, 1.0)
+    rows = [first, other | {"question": first["question"]}]
+    Path(data).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    done = cli(*words)
+    assert done.code == 2
+    assert 'the questions "q0" and "q1" have one text and two gold paths or answers' in done.line
+
+
 def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp_path: Path, kb: str) -> None:
     file = tmp_path / "webqsp_test.json"
     gold = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City, Panama", "PTY"]}
