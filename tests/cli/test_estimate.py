@@ -119,6 +119,24 @@ def test_spent_and_expected_stand_in_the_progress_line(
     assert "expected" not in told[-1], "all are answered"
 
 
+def test_a_report_has_the_price_of_a_question_and_one_that_came_later(
+    cli: Run, served: ModelServer, tmp_path: Path, kb: str
+) -> None:
+    (tmp_path / "prices.yaml").write_text('"openai:test": [0.1, 0.2]\n', "utf-8")
+    folder = tmp_path / "report"
+    words = ["bench", "--data", _data(tmp_path, 2), "--kb", kb, "--model", MODEL, "--set", "ranker=bm25"]
+    words += ["--report", str(folder), "--json"]
+    (*_, row) = json.loads(cli(*words).out)["rows"]
+    assert row["cost_mean"] is None, "no price is known"
+    asked = len(served.calls)
+    (*_, row) = json.loads(cli(*words, "--prices", str(tmp_path / "prices.yaml")).out)["rows"]
+    assert len(served.calls) == asked
+    expected = (0.1 * row["input_tokens_mean"] + 0.2 * row["output_tokens_mean"]) / 1e6
+    assert row["cost_mean"] == pytest.approx(expected, abs=1e-6)
+    assert 0 < row["cost_mean"] < 0.0005
+    assert f"| {row['cost_mean']:.6f} |" in (folder / "report.md").read_text("utf-8")
+
+
 def test_what_failed_tells_nothing_and_what_was_kept_counts(ask: Run) -> None:
     record = {"answer": json.loads(ask(QUESTION, "--json").out)}
     assert Spent(2, None).add({"error": "no"}) == ""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from thinkgraph.eval.costs.bill import Spent
     from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
+    from thinkgraph.models.prices import Prices
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
                 done=done,
                 workers=_workers(args, settings, name, questions) if args.workers > 1 else None,
             )
-    _print(results, record, folder, args)
+    _print(results, record, plan.prices, folder, args)
     return 0
 
 
@@ -191,14 +192,20 @@ def _workers(
     return workers(work, args.workers)
 
 
-def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:
+def _print(
+    results: list[BenchResult],
+    record: dict[str, Any],
+    prices: Prices | None,
+    folder: Path | None,
+    args: argparse.Namespace,
+) -> None:
     from thinkgraph.eval.reports.results import render, table
 
-    rows = table(results, seed=args.seed)
+    rows = table(results, seed=args.seed, prices=prices)
     if folder:
         from thinkgraph.eval.reports.report import write_report
 
-        write_report(folder, results, record)
+        write_report(folder, results, record, prices=prices)
         sys.stderr.write(f"report: {folder / 'report.md'} and report.html\n")
     show_rows(rows, render(rows), args)
 

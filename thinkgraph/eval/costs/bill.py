@@ -55,18 +55,20 @@ class Bill:
         return f"{calls}, {self.input_tokens:,.0f} tokens in, {self.output_tokens:,.0f} out, {price}"
 
 
-def bill_of(answer: Answer) -> Bill:
-    """The bill of one answer."""
+def bill_of(answer: Answer, prices: Prices | None = None) -> Bill:
+    """The bill of one answer.
+
+    Args:
+        answer: of any method.
+        prices: a table that an earlier run may not have had: the tokens of one model are priced by it again. Tokens of several are
+            not told apart; they cost what they did.
+    """
     usage = answer["usage"]
     total = usage["total"]
-    return Bill(
-        total["calls"],
-        total["input_tokens"],
-        total["output_tokens"],
-        total["cost"],
-        frozenset(usage["models"]),
-        1,
-    )
+    cost = total["cost"]
+    if len(usage["models"]) == 1 and (price := price_of(usage["models"][0], prices or {})):
+        cost = total["input_tokens"] * price[0] + total["output_tokens"] * price[1]
+    return Bill(total["calls"], total["input_tokens"], total["output_tokens"], cost, frozenset(usage["models"]), 1)
 
 
 class Spent:
@@ -89,7 +91,7 @@ class Spent:
     def add(self, record: Mapping[str, Any]) -> str:
         """Count a record's answer, if it has one; what a progress line says then."""
         if "answer" in record:
-            self.bill += bill_of(record["answer"])
+            self.bill += bill_of(record["answer"], self._prices)
         if not self.bill.answers:
             return ""
         share = self._total / self.bill.answers

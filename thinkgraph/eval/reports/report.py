@@ -18,6 +18,7 @@ from thinkgraph.eval.files import make_folder, write_text
 from thinkgraph.eval.reports.published import published_for
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
 from thinkgraph.eval.reports.stats import paired
+from thinkgraph.models.prices import Prices
 
 _ANSWER_COLUMNS = ["method", "n", "hits1", "em", "em_contains", "f1", "rouge_l", "partial", "complete"]
 _OUTCOME_COLUMNS = ["method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall"]
@@ -42,18 +43,21 @@ aliases. `missing`: no answer though there is one; `hallucinated`: an answer tha
 Calls of an LLM ranker, or of one that writes communities as prose, are counted apart."""
 
 
-def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str, Any]) -> None:
+def write_report(
+    folder: Path, results: Sequence[BenchResult], plan: Mapping[str, Any], *, prices: Prices | None = None
+) -> None:
     """Write report.md, report.html, their plots and timing.md.
 
     Args:
         folder: where to; made if it is not there.
         results: of all methods and questions.
         plan: what was run (`plan_record`).
+        prices: additions to the built-in price table.
 
     Raises:
         UsageError: the folder cannot be written.
     """
-    rows = table(results, seed=plan["seed"])
+    rows = table(results, seed=plan["seed"], prices=prices)
     text = _markdown(results, rows, plan)
     plots = _plots(results, rows)
     pictures = "".join(f"\n### {title}\n\n![{title}]({name})\n" for name, title, _ in plots)
@@ -133,7 +137,9 @@ def _with_range(row: ReportRow) -> str:
 
 
 def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    return _lines(columns, [[shown(row[name], nothing="–") for name in columns] for row in rows])
+    # Of a cheap model a question costs a few hundredths of a cent.
+    cells = [[shown(row[name], "–", digits=6 if name == "cost_mean" else 3) for name in columns] for row in rows]
+    return _lines(columns, cells)
 
 
 def _lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

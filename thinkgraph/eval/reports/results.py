@@ -9,9 +9,11 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from thinkgraph.eval.costs.bill import Bill, bill_of
 from thinkgraph.eval.metrics import EvidenceScores, Scores
 from thinkgraph.eval.reports.stats import interval
 from thinkgraph.eval.steps import StepTime
+from thinkgraph.models.prices import Prices
 from thinkgraph.state.answer import Answer
 
 _COLUMNS = [
@@ -98,8 +100,8 @@ class ReportRow(Scores):
     evidence_recall: float | None
     input_tokens_mean: float
     output_tokens_mean: float
-    cost_mean: float
-    """US dollars a question."""
+    cost_mean: float | None
+    """US dollars a question; None where a model has no price."""
     rounds_mean: float
     """Depth reached."""
     round_trips_mean: float
@@ -108,13 +110,19 @@ class ReportRow(Scores):
     seconds_p95: float
 
 
-def table(results: Iterable[BenchResult], *, seed: int = 0) -> list[ReportRow]:
-    """Means per method and type, and per method over all."""
+def table(results: Iterable[BenchResult], *, seed: int = 0, prices: Prices | None = None) -> list[ReportRow]:
+    """Means per method and type, and per method over all.
+
+    Args:
+        results: of a bench.
+        seed: of the intervals.
+        prices: additions to the built-in price table.
+    """
     groups: dict[tuple[str, str], list[BenchResult]] = {}
     for result in results:
         groups.setdefault((result["method"], result["type"] or "untyped"), []).append(result)
         groups.setdefault((result["method"], "all"), []).append(result)
-    rows = [_row(method, kind, members, seed) for (method, kind), members in groups.items()]
+    rows = [_row(method, kind, members, seed, prices) for (method, kind), members in groups.items()]
     return sorted(rows, key=lambda row: (row["method"], row["type"] == "all", row["type"]))
 
 
@@ -128,7 +136,7 @@ def _mean_known(values: Iterable[float | None]) -> float | None:
     return _mean(known) if known else None
 
 
-def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> ReportRow:
+def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int, prices: Prices | None) -> ReportRow:
     scores = [member["scores"] for member in members]
     usages = [member["answer"]["usage"] for member in members]
     totals = [usage["total"] for usage in usages]
@@ -138,6 +146,7 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> R
     low, high = interval(
         [member["scores"]["hits1"] for member in sorted(members, key=lambda member: member["id"])], seed=seed
     )
+    bills = [bill_of(member["answer"], prices) for member in members]
     bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
     return {
         **cast("Scores", {name: _mean(score[name] for score in scores) for name in Scores.__annotations__}),  # type: ignore[literal-required]
@@ -160,7 +169,7 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> R
         "evidence_recall": _mean_known(one and one["recall"] for one in evidence),
         "input_tokens_mean": _mean(total["input_tokens"] for total in totals),
         "output_tokens_mean": _mean(total["output_tokens"] for total in totals),
-        "cost_mean": _mean((total["cost"] for total in totals), 6),
+        "cost_mean": None if sum(bills, Bill()).unpriced(prices) else _mean((bill.cost for bill in bills), 6),
         "rounds_mean": _mean(member["answer"]["rounds"] for member in members),
         "round_trips_mean": _mean(usage["store_round_trips"] for usage in usages),
         "encoder_texts_mean": _mean(usage["encoder_texts"] for usage in usages),
@@ -175,9 +184,9 @@ def render(rows: Sequence[ReportRow]) -> str:
     return "\n".join(aligned([_COLUMNS, *cells], left=2))
 
 
-def shown(value: object, nothing: str = "-") -> str:
+def shown(value: object, nothing: str = "-", digits: int = 3) -> str:
     """A figure as text."""
-    return nothing if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    return nothing if value is None else f"{value:.{digits}f}" if isinstance(value, float) else str(value)
 
 
 def aligned(lines: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
