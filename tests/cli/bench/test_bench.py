@@ -241,6 +241,21 @@ def test_a_perfect_chooser_knows_a_question_that_is_asked_twice(cli: Run, data: 
     assert 'the questions "q0" and "q1" have one text and two gold paths or answers' in done.line
 
 
+def test_a_type_may_be_any_text(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    kinds = (r"price in $\frac$", "\ud83d", "日本語", "t\x1b[31m\n|x")
+    rows = [{**row, "type": kind} for row, kind in zip(QUESTIONS, kinds, strict=False)]
+    Path(data).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    folder = tmp_path / "report"
+    done = cli("bench", "--data", data, "--kb", kb, "--methods", "direct", "--report", str(folder))
+    assert done.code == 0, done.err
+    assert "Warning" not in done.err
+    lines = done.out.splitlines()
+    assert len(lines) == 1 + len(kinds) + 1
+    assert [line for line in lines if line.startswith("direct  t [31m |x ")]
+    assert "| t [31m \\|x | 1 |" in (folder / "report.md").read_text("utf-8")
+    assert (folder / "accuracy-kind.svg").stat().st_size
+
+
 def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp_path: Path, kb: str) -> None:
     file = tmp_path / "webqsp_test.json"
     gold = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City, Panama", "PTY"]}

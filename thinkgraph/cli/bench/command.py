@@ -202,12 +202,12 @@ def _print(
     from thinkgraph.eval.reports.results import render, table
 
     rows = table(results, seed=args.seed, prices=prices)
+    show_rows(rows, render(rows), args)
     if folder:
         from thinkgraph.eval.reports.report import write_report
 
         write_report(folder, results, record, prices=prices)
         sys.stderr.write(f"report: {folder / 'report.md'} and report.html\n")
-    show_rows(rows, render(rows), args)
 
 
 def _of_type(questions: list[Question], args: argparse.Namespace) -> list[Question]:

@@ -10,6 +10,7 @@ import html
 import io
 import itertools
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from thinkgraph.eval.reports.published import published_for
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
 from thinkgraph.eval.reports.stats import paired
 from thinkgraph.models.prices import Prices
+from thinkgraph.prompts.lines import one_line
 
 _ANSWER_COLUMNS = ["method", "n", "hits1", "em", "em_contains", "f1", "rouge_l", "partial", "complete"]
 _OUTCOME_COLUMNS = ["method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall"]
@@ -143,7 +145,7 @@ def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    safe = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in cells]
+    safe = [[one_line(cell).replace("|", "\\|") for cell in line] for line in cells]
     rule = "|".join("---" for _ in columns)
     return "\n".join([f"| {' | '.join(columns)} |", f"|{rule}|", *(f"| {' | '.join(line)} |" for line in safe)])
 
@@ -226,8 +228,15 @@ def figure(draw: Callable[[Any], None], width: float = 6.4) -> str:
     except ImportError:
         return ""
     out = io.StringIO()
-    # A fixed salt and no date: the same answers give the same bytes.
-    with mpl.rc_context({"svg.hashsalt": "thinkgraph", "svg.fonttype": "path", "font.size": 9}):
+    # A fixed salt and no date: the same answers give the same bytes. A type with dollars is no formula.
+    with (
+        mpl.rc_context(
+            {"svg.hashsalt": "thinkgraph", "svg.fonttype": "path", "font.size": 9, "text.parse_math": False}
+        ),
+        warnings.catch_warnings(),
+    ):
+        # A box stands for what the font lacks, a type in Japanese for example.
+        warnings.filterwarnings("ignore", "Glyph ")
         picture = Figure(figsize=(width, 3.6), layout="constrained")
         axes = picture.subplots()
         draw(axes)
@@ -262,7 +271,7 @@ def _bars(rows: Sequence[ReportRow]) -> Plot:
         for at, method in enumerate(methods):
             places = [kind + (at + 0.5) * width - 0.4 for kind in range(len(kinds))]
             axes.bar(places, [known.get((method, kind), 0.0) for kind in kinds], width, label=method)
-        axes.set_xticks(range(len(kinds)), kinds, rotation=20, ha="right")
+        axes.set_xticks(range(len(kinds)), map(one_line, kinds), rotation=20, ha="right")
         axes.set_ylim(0, 1.05)
         axes.legend(fontsize=7, ncols=min(len(methods), 4))
 

@@ -14,6 +14,7 @@ from thinkgraph.eval.metrics import EvidenceScores, Scores
 from thinkgraph.eval.reports.stats import interval
 from thinkgraph.eval.steps import StepTime
 from thinkgraph.models.prices import Prices
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 
 _COLUMNS = [
@@ -192,6 +193,8 @@ def shown(value: object, nothing: str = "-", digits: int = 3) -> str:
 def aligned(lines: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
     """The lines of a table, its first `left` columns aligned to the left and the others to the right."""
     sides = [(str.ljust if place < left else str.rjust) for place in range(len(lines[0]))]
+    # Names may come from a file, with what a terminal would obey.
+    lines = [[one_line(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(side(cell, width) for side, cell, width in zip(sides, line, widths, strict=True)).rstrip()
