@@ -91,6 +91,22 @@ def test_bad_flags_are_one_line(cli: Run, words: list[str], said: str) -> None:
     assert len(out.err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--data", "nofile.jsonl"),
+        ("--model", "openai:ghost"),
+        ("--set", "shots=0"),
+        ("--limit", "3"),
+        ("--sensitivity",),
+    ],
+)
+def test_a_flag_before_roles_is_refused(cli: Run, words: tuple[str, ...]) -> None:
+    out = cli("bench", *words, "roles", "--cases", "1")
+    assert out.code == 2
+    assert f"{words[0]} is a flag of a bench of questions: name those of 'roles' after it" in out.line
+
+
 def test_a_bench_without_data_says_so(cli: Run) -> None:
     out = cli("bench", "--methods", "tog2")
     assert (out.code, "--data DATA" in out.err) == (2, True)

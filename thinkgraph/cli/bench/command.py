@@ -37,9 +37,23 @@ if TYPE_CHECKING:
     from thinkgraph.models.prices import Prices
 
 
+class _Parts(argparse._SubParsersAction):  # type: ignore[type-arg]  # noqa: SLF001 - no public one knows what came before
+    """The commands within `bench`, whose flags are their own: one of a bench before them would do nothing."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        given = [name for name, value in vars(namespace).items() if value != parser.get_default(name)]
+        if given:
+            flag = given[0].replace("_", "-")
+            parser.error(f"--{flag} is a flag of a bench of questions: name those of '{values[0]}' after it")
+        super().__call__(parser, namespace, values, option_string)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench`."""
-    roles.add_arguments(parser.add_subparsers(dest="part", metavar="[roles …]", parser_class=type(parser)))
+    parts = parser.add_subparsers(dest="part", metavar="[roles …]", parser_class=type(parser), action=_Parts)
+    roles.add_arguments(parts)
     parser.add_argument(
         "--data",
         metavar="DATA",
