@@ -47,6 +47,9 @@ def test_errors_of_every_role_alone_and_of_all_together_cost_points(cli: Run, tm
         (["--seeds", "0"], "--seeds must be at least 1"),
         (["--workers", "2"], "leave --out and --workers out"),
         (["--out", "x.jsonl"], "leave --out and --workers out"),
+        (["--estimate"], "leave --estimate out"),
+        (["--prices", "x.yaml"], "leave --prices out"),
+        (["--rate", "5"], "leave --rate out"),
     ],
 )
 def test_flags_that_do_not_go_together_are_one_line(cli: Run, words: list[str], said: str) -> None:

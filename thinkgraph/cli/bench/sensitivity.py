@@ -32,6 +32,9 @@ def check(args: argparse.Namespace) -> None:
         )
     if args.out or args.workers > 1:
         raise UsageError("--sensitivity has a table of its own: leave --out and --workers out; --report keeps it")
+    for flag in ("estimate", "prices", "rate"):
+        if getattr(args, flag):
+            raise UsageError(f"--sensitivity calls no model that costs anything: leave --{flag} out")
     if args.seeds < 1:
         raise UsageError("--seeds must be at least 1")
 
