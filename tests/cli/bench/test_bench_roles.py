@@ -40,6 +40,26 @@ def test_saved_cases_are_put_to_several_models(cli: Run, tmp_path: Path, cases: 
     assert "fewer cases than the 1 asked for: tog2.reason has 0\n" in cli(*words, *both).err
 
 
+def test_a_configuration_is_written_only_where_it_may_be(cli: Run, tmp_path: Path, cases: str) -> None:
+    file = tmp_path / "out" / "thinkgraph.toml"
+    words = ["bench", "roles", "--cases-from", cases, "--roles", "fiske.extract_clues", "--toml"]
+    for model in ("offline", "offline,perfect"):
+        assert cli(*words, str(file), "--out", str(file.parent), "--model", model).code == 0
+        assert file.read_text("utf-8").endswith('[model]\ndefault = "offline"\n')
+    file.write_text('[model]\ndefault = "mine"\n', "utf-8")
+    for place, model, said in (
+        (file, "offline", "holds a configuration of your own"),
+        (tmp_path / "none" / "t.toml", "offline", "there is no folder"),
+        (tmp_path, "offline", "is a folder"),
+        (tmp_path / "t.toml", "perfect,perfect:0.1", "a perfect chooser is none"),
+    ):
+        out = cli(*words, str(place), "--model", model)
+        assert (out.code, out.out) == (2, "")
+        assert said in out.line
+        assert " of 1 role" not in out.err, "nothing was asked"
+    assert "mine" in file.read_text("utf-8")
+
+
 def test_cases_are_made_of_a_knowledge_base_of_ones_own(cli: Run, tmp_path: Path, kb: str) -> None:
     capitals = {"Panama": "Panama City", "Colombia": "Bogota", "Costa Rica": "San Jose"}
     rows = [

@@ -100,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         LineProgress(sys.stderr) as progress,
     ):
         models = _models(names, args, knowledge)
+        _check_toml(args, names, folder)
         cases = _cases(args, roles, knowledge, progress)
         if args.save_cases:
             save_cases(Path(args.save_cases).expanduser(), cases)
@@ -194,10 +195,34 @@ def _cases(args: argparse.Namespace, roles: Sequence[str], knowledge: Knowledge,
     return cases
 
 
-def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -> None:
-    from thinkgraph.eval.files import write_text
-    from thinkgraph.eval.roles.table import render, toml, verdicts
+def _check_toml(args: argparse.Namespace, names: Sequence[str], folder: Path | None) -> None:
+    """Refuse a --toml that cannot be written, or may not, before the calls whose result it is to hold."""
+    from thinkgraph.eval.files import make_folder, read_text
+    from thinkgraph.eval.roles.table import TOML_HEAD
+    from thinkgraph.plot.save import check_place
 
-    if args.toml:
-        write_text(Path(args.toml).expanduser(), toml(rows))
+    if not args.toml:
+        return
+    if all(map(_is_perfect, names)):
+        raise UsageError("--toml names models for runs, and a perfect chooser is none: leave it out")
+    if folder:
+        make_folder(folder)
+    file = check_place(Path(args.toml).expanduser(), "configuration")
+    if file.is_file() and (text := read_text(file)) and not text.startswith(TOML_HEAD):
+        raise UsageError(f"{file} holds a configuration of your own: name another file for --toml")
+
+
+def _is_perfect(model: str) -> bool:
+    from thinkgraph.eval.bench_setup import PERFECT
+
+    return model.partition(":")[0] == PERFECT
+
+
+def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -> None:
+    from thinkgraph.eval.roles.table import render, toml, verdicts
+    from thinkgraph.plot.save import write_whole
+
     show_rows(rows, "\n".join([render(rows), "", *verdicts(rows), HOLDS]), args, folder and folder / "table")
+    if args.toml:
+        text = toml([row for row in rows if not _is_perfect(row["model"])])
+        write_whole(Path(args.toml).expanduser(), text, "configuration")

@@ -176,13 +176,17 @@ def _verdict(row: RoleRow) -> str:
     return "good enough for" if row["holds"] else "not for"
 
 
+TOML_HEAD = "# The first model that holds in each role, by `thinkgraph bench roles`."
+"""The first line of what `toml` gives; a file that begins otherwise is somebody's own."""
+
+
 def toml(rows: Sequence[RoleRow]) -> str:
     """Text for `thinkgraph.toml`: each role with the first model that holds, the last model for all others.
 
     The models were named from small to large.
     """
     models = list(dict.fromkeys(row["model"] for row in rows))
-    out = ["# The first model that holds in each role, by `thinkgraph bench roles`.", "[model]"]
+    out = [TOML_HEAD, "[model]"]
     out.append(f"default = {json.dumps(models[-1])}")
     for role in dict.fromkeys(row["role"] for row in rows):
         own = [row for row in rows if row["role"] == role]
