@@ -48,7 +48,12 @@ def test_a_table_of_ones_own_may_be_yaml_or_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "m: 3", "m: [1]", "m: [1, -1]", "m: [a, b]", "m: [.nan, 1]", "m: [.inf, 1]", "[1, 2]", "m: {", "- m"]
+    "text",
+    [
+        *("", "m: 3", "m: [1]", "m: [1, -1]", "m: [a, b]", "m: [.nan, 1]", "m: [.inf, 1]", "[1, 2]", "m: {", "- m"),
+        *("m: [true, false]", "[" * 5000, "m: 2024-13-45", f"m: [1, {'9' * 400}]", f"m: [1, {'9' * 5000}]"),
+    ],
+    ids=lambda text: text[:12],
 )
 def test_a_malformed_table_is_named_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p.yaml"
@@ -56,6 +61,13 @@ def test_a_malformed_table_is_named_in_one_line(tmp_path: Path, text: str) -> No
     with pytest.raises(UsageError, match=r"p\.yaml") as raised:
         load_prices(path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_fault_of_a_table_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("m: [1, 2]\nn: [1, ]]\n")
+    with pytest.raises(UsageError, match=r"p\.yaml, line 2: "):
+        load_prices(path)
 
 
 def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:

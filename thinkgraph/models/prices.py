@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -32,7 +32,10 @@ def load_prices(path: str | Path) -> Prices:
     """
     try:
         value = yaml.safe_load(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"cannot read the price table {path}{line}: {error.problem}") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UsageError(f"cannot read the price table {path}: {first_line(error)}") from None
     return check_prices(value, str(path))
 
@@ -48,12 +51,16 @@ def check_prices(value: Any, where: str) -> Prices:
         raise UsageError(f"{where}: a price table has one line 'model: [input, output]' for each model")
     for model, pair in value.items():
         fits = isinstance(pair, list | tuple) and len(pair) == 2  # noqa: PLR2004 - input and output
-        if not fits or not all(isinstance(price, int | float) and 0 <= price < math.inf for price in pair):
+        if not fits or not all(_is_price(price) for price in pair):
             raise UsageError(
                 f"{where}: the price of {model!r} must be [input, output] in US dollars per million tokens"
             )
         table[str(model)] = (float(pair[0]), float(pair[1]))
     return table
+
+
+def _is_price(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= sys.float_info.max
 
 
 def price_of(model: str, prices: Prices) -> tuple[float, float] | None:
