@@ -187,6 +187,10 @@ def test_a_stopped_bench_asks_only_what_is_left(tmp_path: Path, monkeypatch: pyt
     assert [row["holds"] for row in rows_of(CASES, {MODEL: asked}, PromptLibrary())] == [True, True]
     file = tmp_path / "openai_test-model" / "kg_rag.reason.jsonl"
     assert len(file.read_text("utf-8").splitlines()) == 2
+    with ModelServer([]) as server:
+        # As cases that were saved come back.
+        again = ask(server, monkeypatch, tmp_path, cases=CASES[::-1], call_retries=0)
+    assert {one["id"]: one["replies"] for one in again} == {one["id"]: one["replies"] for one in asked}
     with ModelServer([judge()]) as server, pytest.raises(UsageError, match="holds other results"):
         ask(server, monkeypatch, tmp_path, shots=0)
     file.write_text('{"id": "other"}\n', "utf-8")

@@ -175,7 +175,8 @@ def _record(
     if folder is None:
         return None
     said = [rendered(prompt, call.request.inputs, call.request.shape, models, settings) for call in calls]
-    digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
+    # Cases that were saved and read again come in another order.
+    digest = hashlib.sha256(json.dumps(sorted(said), ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
     place = folder / re.sub(r"[^\w.-]+", "_", model)
     make_folder(place)
     plan = {
