@@ -241,6 +241,16 @@ def test_a_perfect_chooser_knows_a_question_that_is_asked_twice(cli: Run, data: 
     assert 'the questions "q0" and "q1" have one text and two gold paths or answers' in done.line
 
 
+def test_a_gold_path_that_does_not_fit_is_told(cli: Run, data: str, kb: str) -> None:
+    words = ("bench", "--data", data, "--kb", kb, "--methods", "direct")
+    rows = [QUESTIONS[0], QUESTIONS[1] | {"gold_path": [["Colombia", "capitol"]]}]
+    Path(data).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    said = "scores of evidence leave out 1 of 2 gold paths, which the knowledge does not have; the first is of question q1\n"
+    assert said in cli(*words).err
+    Path(data).write_text(json.dumps(QUESTIONS[0]) + "\n", "utf-8")
+    assert "leave out" not in cli(*words).err
+
+
 def test_a_type_may_be_any_text(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     kinds = (r"price in $\frac$", "\ud83d", "日本語", "t\x1b[31m\n|x")
     rows = [{**row, "type": kind} for row, kind in zip(QUESTIONS, kinds, strict=False)]

@@ -23,8 +23,9 @@ from thinkgraph.cli.options import (
     profiles,
     settings_by_method,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once, telling, write_estimates, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, telling, write_estimates, write_line
 from thinkgraph.errors import UsageError
+from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -150,6 +151,12 @@ def _announce(plan: BenchPlan, model: str, *, gold: bool, done: int) -> None:
     again = f", {done} answered before" if done else ""
     topics = f", topics given for {sum(bool(question.topic) for question in plan.questions)}" if gold else ""
     sys.stderr.write(f"{len(plan.questions)} questions over {plan.knowledge.name} with model {model}{topics}{again}\n")
+    pathed = [question for question in plan.questions if question.gold_path or question.gold_passages]
+    if plan.golds is not None and (unfit := [question.id for question in pathed if question.id not in plan.golds]):
+        sys.stderr.write(
+            f"scores of evidence leave out {len(unfit)} of {many(len(pathed), 'gold path')}, which the knowledge does not "
+            f"have; the first is of question {one_line(unfit[0])}\n"
+        )
 
 
 def _spent(plan: BenchPlan, done: list[BenchResult]) -> Spent:
