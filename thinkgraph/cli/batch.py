@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `batch`."""
-    parser.add_argument("file", metavar="FILE", help='JSON Lines: {"question": "…", "id": "…"} a line')
+    parser.add_argument("file", metavar="FILE", help='JSON Lines: {"question": "…", "id": "…"} a line; .gz is unpacked')
     parser.add_argument(
         "--out",
         required=True,
@@ -67,17 +67,24 @@ def _files(args: argparse.Namespace) -> tuple[Path, Path]:
         raise UsageError(f"{source} is a {'folder' if source.is_dir() else 'pipe'}: keep the questions in a file")
     if source.resolve() == out.resolve():
         raise UsageError("--out must be another file than the questions'")
-    if next(read_items(source), None) is None:
+    first = next(read_items(source), None)
+    if first is None:
         raise UsageError(f"{source}: holds no questions")
+    if not first.is_json:
+        # A file of another form: each of its lines would be an error beside the answers.
+        raise UsageError(
+            f'{source}, line {first.line}: {first.fault}; the file must be JSON Lines, one {{"question": "…"}} a line'
+        )
     return source, out
 
 
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
-    from thinkgraph.eval.batch import finished, read_items, run_batch, tally
+    from thinkgraph.eval.batch import drop_superseded, finished, read_items, run_batch, tally
     from thinkgraph.eval.costs.bill import Spent
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.graphs.registry import find_method
+    from thinkgraph.prompts.lines import one_line
     from thinkgraph.state.settings import resolve_settings
 
     source, out = _files(args)
@@ -92,14 +99,14 @@ def run(args: argparse.Namespace) -> int:
         "questions": source.name,
         "method": args.method,
         "settings": resolved.model_dump(mode="json"),
-        "where": args.url or f"{model_words(args.model)} over {redacted(args.kb)}",
+        "where": args.url or _where(args),
         "assistant": args.assistant,
         **({"queue": True} if args.queue else {}),
     }
     began = time.monotonic()
     kept = f"interrupted; what was answered is in {out}: the same command goes on from there"
     with (
-        RecordFile(out, plan) as file,
+        RecordFile(out, plan, counts=lambda record: "answer" in record) as file,
         _Replies(None if args.url or args.queue else out) as replies,
         leaving_at_once(kept),
         LineProgress(sys.stderr) as progress,
@@ -123,12 +130,24 @@ def run(args: argparse.Namespace) -> int:
                 )
                 return *counts, f", {queue.elsewhere} of them elsewhere" if queue and queue.elsewhere else ""
 
-        answered, failed, elsewhere = asyncio.run(work())
+        try:
+            answered, failed, elsewhere = asyncio.run(work())
+        finally:
+            # Also where it gave up: a file that is tried again and again does not grow.
+            drop_superseded(file, read_items(source))
+        cause = next((f"; the first error: {record['error']}" for record in file.records() if "error" in record), "")
     earlier = {"answered": answered_before, "failed": failed_before}
     before = "".join(f", {count} {what} before" for what, count in earlier.items() if count)
     seconds = time.monotonic() - began
-    sys.stderr.write(f"{answered} answered, {failed} failed{elsewhere}{before} in {seconds:.0f} s: {out}\n")
+    counts = f"{answered} answered, {failed} failed{elsewhere}{before} in {seconds:.0f} s"
+    sys.stderr.write(one_line(f"{counts}: {out}{cause}") + "\n")
     return 1 if failed or failed_before else 0
+
+
+def _where(args: argparse.Namespace) -> str:
+    """What answers the questions in this process: model and knowledge."""
+    text = f" and {redacted(args.text)}" if args.text else ""
+    return f"{model_words(args.model)} over {redacted(args.kb)}{text}"
 
 
 def _check_places(args: argparse.Namespace) -> None:

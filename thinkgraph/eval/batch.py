@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from typing import Any, Protocol, cast
 from langchain_core.runnables import RunnableConfig
 
 from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError, first_line
-from thinkgraph.eval.files import parsed
+from thinkgraph.eval.files import DAMAGED_GZIP, damaged, parsed
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.graphs.build import build
 from thinkgraph.models.journal import Journal
@@ -55,6 +56,8 @@ class BatchItem:
     line: int
     fault: str = ""
     """Why the line cannot be asked; empty where it can."""
+    is_json: bool = True
+    """Whether the line is an object or a string at all."""
 
 
 def read_items(path: Path) -> Iterator[BatchItem]:
@@ -67,7 +70,8 @@ def read_items(path: Path) -> Iterator[BatchItem]:
     """
     seen: set[str] = set()
     try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape") as lines:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     item = _item(number, line)
@@ -76,6 +80,8 @@ def read_items(path: Path) -> Iterator[BatchItem]:
                         item = BatchItem(f"line-{number}", "", number, f'field "id" repeats "{item.id}"')
                     seen.add(item.id)
                     yield item
+    except DAMAGED_GZIP as error:
+        raise damaged(path, error) from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -83,15 +89,15 @@ def read_items(path: Path) -> Iterator[BatchItem]:
 def _item(number: int, line: str) -> BatchItem:
     name = f"line-{number}"
     if _NOT_UTF8.search(line):
-        return BatchItem(name, "", number, "not UTF-8 text")
+        return BatchItem(name, "", number, "not UTF-8 text", is_json=False)
     try:
         value = parsed(line)
     except ValueError as error:
-        return BatchItem(name, "", number, f"not a whole JSON object ({error})")
+        return BatchItem(name, "", number, f"not a whole JSON object ({error})", is_json=False)
     if isinstance(value, str):
         value = {"question": value}
     if not isinstance(value, dict):
-        return BatchItem(name, "", number, "neither a JSON object nor a string")
+        return BatchItem(name, "", number, "neither a JSON object nor a string", is_json=False)
     given = value.get("id")
     if isinstance(given, str | int) and not isinstance(given, bool) and str(given).strip():
         name = str(given)
@@ -122,6 +128,33 @@ def finished(file: RecordFile) -> dict[bytes, bool]:
         for record in file.records(fits)
         if "answer" in record or not record.get("passing", False)
     }
+
+
+def drop_superseded(file: RecordFile, items: Iterable[BatchItem]) -> None:
+    """Drop what later lines replace, errors of lines that are gone, and answers to what lines said before they were edited.
+
+    Args:
+        file: the results of a batch.
+        items: its input. Answers to lines that are no longer there stay.
+
+    Raises:
+        UsageError: the file cannot be written anew.
+    """
+    asked: set[bytes] = set()
+    names: set[str] = set()
+    for item in items:
+        asked.add(_key(item.id, item.question))
+        names.add(item.id)
+    latest: dict[bytes, int] = {}
+    dropped: set[int] = set()
+    for number, record in enumerate(file.records(), start=1):
+        key = _key(record["id"], record["question"])
+        if key not in asked and ("error" in record or record["id"] in names):
+            dropped.add(number)
+        elif key in latest:
+            dropped.add(latest[key])
+        latest[key] = number
+    file.drop(dropped)
 
 
 def tally(items: Iterable[BatchItem], done: Mapping[bytes, bool]) -> tuple[int, int, int]:
@@ -297,6 +330,8 @@ async def local_asker(
         ThinkGraphError: as `build`.
     """
     try:
+        # A missing key is refused now, not question by question.
+        models.check()
         graphs = {
             name: build(name, knowledge=knowledge, model=models, settings=settings, prompts=prompts, journal=journal)
             for name, settings in methods.items()

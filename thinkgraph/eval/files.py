@@ -11,7 +11,14 @@ from typing import Any
 
 from thinkgraph.errors import UsageError
 
+DAMAGED_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+"""What reading a damaged .gz file raises."""
 _LISTS = ("Questions", "questions")
+
+
+def damaged(path: Path, error: BaseException) -> UsageError:
+    """The error for a damaged .gz file."""
+    return UsageError(f"{path}: a damaged gzip file ({error}); fetch it again")
 
 
 def read_text(path: Path) -> str:
@@ -26,8 +33,8 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{path}, line {line}: not UTF-8 text (byte {error.start})") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise UsageError(f"{path}: a damaged gzip file ({error}); fetch it again") from None
+    except DAMAGED_GZIP as error:
+        raise damaged(path, error) from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -159,12 +166,18 @@ class FileRow:
 
 def json_lines(path: Path) -> Iterator[FileRow]:
     """The objects of a JSON Lines file."""
+    form = "the file must be JSON Lines, one object a line"
     for number, line in lines_of(path):
         where = f"{path}, line {number}"
         try:
             value = parsed(line)
         except ValueError as error:
-            raise UsageError(f"{where}: not a whole JSON object ({error}); is the file cut off?") from None
+            hint = (
+                "JSON Lines has a whole object in each line; is the file cut off?" if line.lstrip()[0] == "{" else form
+            )
+            raise UsageError(f"{where}: not a whole JSON object ({error}); {hint}") from None
+        if not isinstance(value, dict):
+            raise UsageError(f"{where}: not a JSON object; {form}")
         yield FileRow(value, where)
 
 

@@ -6,7 +6,8 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import TracebackType
@@ -30,14 +31,18 @@ class RecordFile:
     An unfinished file is continued only by the same work: same data, methods, settings, model, knowledge and seed.
     """
 
-    def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path, plan: Mapping[str, Any], *, counts: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    ) -> None:
         """Name the file.
 
         Args:
             path: the results file.
             plan: what is done, as plain JSON.
+            counts: whether a result must not be lost. Other work takes over a file that has none such.
         """
         self.path = path
+        self._counts = counts
         self._plan = {"format": _FORMAT, **plan}
         self._beside = path.with_name(f"{path.name}.run.json")
         self._out: IO[bytes] | None = None
@@ -55,8 +60,12 @@ class RecordFile:
         try:
             self._out = self.path.open("ab")
             fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(self._out.fileno()), self.path.stat()):
+                # Another process has just put a new file in its place (`drop`).
+                raise BlockingIOError
             if os.fstat(self._out.fileno()).st_size:
                 self._check()
+            if os.fstat(self._out.fileno()).st_size:
                 self._cut()
             else:
                 # Only the holder of the lock writes the plan. Results without a plan are never continued.
@@ -97,9 +106,12 @@ class RecordFile:
                 f"{self.path} exists already and was not begun by this command; name another file"
             ) from None
         if names := differing(known, self._plan):
-            raise UsageError(
-                f"{self.path} holds other results (they differ in {', '.join(names)}); name another file, or go on with those"
-            )
+            self._cut()
+            if any(map(self._counts, self.records())):
+                raise UsageError(
+                    f"{self.path} holds other results (they differ in {', '.join(names)}); name another file, or go on with those"
+                )
+            os.truncate(self.path, 0)
 
     def _cut(self) -> None:
         """Drop a last line that a kill left half written."""
@@ -129,6 +141,39 @@ class RecordFile:
                         "the same command goes on, and asks that question again"
                     )
                 yield value
+
+    def drop(self, numbers: Collection[int]) -> None:
+        """Take out lines, by their number from 1. A kill leaves the file as it was, or without them.
+
+        Raises:
+            UsageError: the file cannot be written anew. It is as it was.
+        """
+        if not numbers:
+            return
+        # What a link stands for is replaced, not the link.
+        whole = Path(os.path.realpath(self.path))
+        part = whole.with_name(f"{whole.name}.part")
+        try:
+            part.unlink(missing_ok=True)
+            out = part.open("ab")
+            try:
+                fcntl.flock(out, fcntl.LOCK_EX)
+                with whole.open("rb") as lines:
+                    out.writelines(line for number, line in enumerate(lines, start=1) if number not in numbers)
+                out.flush()
+                os.fsync(out.fileno())
+                shutil.copymode(whole, part)
+                part.replace(whole)
+            except OSError:
+                out.close()
+                part.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise UsageError(
+                f"{self.path} cannot be written anew ({error.strerror or error}); it is as it was"
+            ) from None
+        self._close()
+        self._out = out
 
     def keep(self, record: Mapping[str, Any]) -> None:
         """Write one result; it is on disk when this returns.
