@@ -85,11 +85,20 @@ def test_what_cannot_be_recorded_or_repeated_is_one_line(
     file, _, _ = recorded
     replies = tmp_path / "replies.jsonl"
     replies.write_text('{"model": "m"}\n', "utf-8")
+    half, text, empty = (tmp_path / name for name in ("half", "text", "empty"))
+    half.write_text('{"model": "offline", "about": {"question": "x"}}\n', "utf-8")
+    text.write_text('{"model": "offline", "about": "x"}\n', "utf-8")
+    empty.touch()
     for words, said in (
         (["ask", QUESTION, "--kb", kb, "--record", str(file)], "exists: name another file"),
         (["ask", "Another?", "--replay", str(file)], "answers another question"),
         (["ask", "--replay", str(replies)], "holds replies of a model, not a whole run"),
         (["ask", "--replay", str(tmp_path / "nowhere")], "there is no such recording"),
+        (["ask", "--replay", str(file), "--method", "tog", "--kb", kb], "leave --method, --kb out"),
+        (["ask", "--replay", str(file), "--model", MODEL, "--set", "width=1"], "leave --set, --model out"),
+        (["ask", "--replay", str(half)], "line 1: not what a run was started with"),
+        (["ask", "--replay", str(text)], "line 1: not what a run was started with"),
+        (["ask", "--replay", str(empty)], "is empty: nothing was recorded"),
         (["ask"], "the question is missing"),
         (["ask", QUESTION, "--record", "a", "--replay", "b"], "not allowed with"),
     ):

@@ -87,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
     """Answer one question."""
     if args.question is None and args.replay is None:
         raise UsageError("the question is missing (see thinkgraph ask --help)")
+    recording.check_replay(args)
     question = "" if args.question is None else read_question(args.question)
     config = configured(args)
     settings = {**config.settings(args.method), **parse_settings(args.set)}

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from thinkgraph.tools.knowledge import Knowledge
 
 
+_ABOUT = frozenset({"question", "method", "settings", "kb", "text", "knowledge"})
+"""What a recording says its run was started with."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The two flags."""
     group = parser.add_mutually_exclusive_group()
@@ -44,16 +48,32 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--record takes one model for all roles: name it with --model")
 
 
+def check_replay(args: argparse.Namespace) -> None:
+    """Refuse flags that a repeated run would not heed; asked before the configuration fills them in.
+
+    Raises:
+        UsageError: one is given with --replay.
+    """
+    given = [f"--{name}" for name in ("method", "set", "model", "kb", "text") if getattr(args, name)]
+    if args.replay is not None and given:
+        raise UsageError(f"--replay repeats a run as it was started: leave {', '.join(given)} out")
+
+
 def of(path: str) -> Recording:
     """A run's recording, to be repeated.
 
     Raises:
-        UsageError: there is none, or it holds the replies of models only.
+        UsageError: there is none, it is damaged, or it holds the replies of models only.
     """
     from thinkgraph.models.recorded import Recording
 
     recording = Recording(Path(path))
-    if not recording.about:
+    about = recording.about
+    if not recording.model:
+        raise UsageError(f"{path} is empty: nothing was recorded in it")
+    if about and not (isinstance(about, dict) and about.keys() >= _ABOUT):
+        raise UsageError(f"{path}, line 1: not what a run was started with; the recording is damaged")
+    if not about:
         raise UsageError(f"{path} holds replies of a model, not a whole run: use it with --model replay:{path}")
     return recording
 
