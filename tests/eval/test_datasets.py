@@ -237,6 +237,9 @@ def test_a_plain_file_may_be_packed_or_marked_too(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_bytes(content)
         assert read_dataset(str(path))[1][0].answers == ("c",)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOME", str(path.parent))
+            assert read_dataset(f"~/{path.name}")[1][0].answers == ("c",)
 
 
 @pytest.mark.parametrize("name", ["cwq", "fever", "jsonl"])

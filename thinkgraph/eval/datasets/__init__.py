@@ -162,4 +162,4 @@ def read_dataset(spec: str) -> tuple[Dataset, list[Question]]:
         return known, known.read(Path(file).expanduser())
     if colon and not Path(spec).exists() and name.isalnum() and len(name) > 1:
         raise UsageError(f"no dataset is called '{name}' (known: {', '.join(sorted(DATASETS))})")
-    return plain, read_questions(Path(spec))
+    return plain, read_questions(Path(spec).expanduser())
