@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
@@ -16,6 +18,7 @@ from fakes import Terminal
 from model_server import ModelServer, ServedCall
 from replies import Answer, Fault, Hang, Reply, server_error
 
+from thinkgraph.cli.main import entry
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.cli.show import LineProgress, heed_sigterm, write_json
 from thinkgraph.ingest.build import build_kb
@@ -240,3 +243,18 @@ def test_sigterm_before_the_work_begins_is_one_line(cli: Run, monkeypatch: pytes
     finally:
         signal.signal(signal.SIGTERM, before)
     assert (done.code, done.line) == (143, "thinkgraph: error: interrupted")
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_what_pytorch_brought_along_is_collected_at_the_end(monkeypatch: pytest.MonkeyPatch, *, loaded: bool) -> None:
+    frozen: list[bool] = []
+    monkeypatch.setattr("thinkgraph.cli.main.main", lambda: 0)
+    monkeypatch.setattr("thinkgraph.cli.main.heed_sigterm", lambda: None)
+    monkeypatch.setattr("gc.freeze", lambda: frozen.append(True))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    if loaded:
+        monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    with pytest.raises(SystemExit):
+        entry()
+    # Its libraries call whatever is left then a leak.
+    assert bool(frozen) is not loaded

@@ -153,6 +153,8 @@ def entry() -> NoReturn:
         sys.exit(_fail("standard output is closed: there is nowhere to write an answer to", 1))
     heed_sigterm()
     code = main()
-    # Before it ends Python looks for garbage in all it imported: a sixth of a short command's time.
-    gc.freeze()
+    # Before it ends Python looks for garbage in all it imported: a sixth of a short command's time. What PyTorch imports (nanobind)
+    # calls all that is left then a leak, on stderr.
+    if "torch" not in sys.modules:
+        gc.freeze()
     sys.exit(code)
