@@ -172,19 +172,36 @@ def test_a_killed_export_goes_on(
 
 def test_questions_of_a_file(kb: str, tmp_path: Path, cli: Run) -> None:
     rows = [
-        {"id": "a", "question": "Who is mayor of Oskow Town?", "answers": ["Ida Oskow"], "gold_path": [["Oskow Town", "mayor"]]},
+        {"id": "a\ud83d", "question": "Who is mayor of Oskow Town\ud83d?", "answers": ["Ida Oskow"], "gold_path": [["Oskow Town", "mayor"]]},
         {"id": "b", "question": "Who is mayor of Varnow Town?", "answers": ["Ida Varnow"], "gold_path": [["Varnow Town", "mayor"]]},
         {"id": "c", "question": "Who painted Lindow Town?", "answers": []},
         {"id": "d", "question": "Who is mayor of Lindow Town?", "answers": ["Nobody"], "gold_path": [["Lindow Town", "mayor"]]},
     ]  # fmt: skip
     file = tmp_path / "q.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    words = ("--kb", kb, "--data", str(file), "--methods", "tog2,kg_rag", "--test", "0", "--json")
+    mine = tmp_path / "mine"
+    (mine / "tog2").mkdir(parents=True)
+    known = Path(__file__).parents[3] / "thinkgraph" / "prompts" / "tog2" / "steer.prompt"
+    (mine / "tog2" / "steer.prompt").write_bytes(known.read_bytes())
+    words = (
+        "--kb",
+        kb,
+        "--data",
+        str(file),
+        "--methods",
+        "tog2,kg_rag",
+        "--test",
+        "0",
+        "--json",
+        "--prompts",
+        str(mine),
+    )
     done = cli(
         "export", "training", str(tmp_path / "data"), *words, "--set", "shots=0", "--set", "prompt_profile=standard"
     )
     assert done.code == 0, done.err
     report = json.loads(done.out)
+    assert "--prompts mine --data q.jsonl" in report["command"]
     # The graph says otherwise of one.
     assert (report["unfit"], report["questions"], report["test"]) == (1, {"train ": 3}, 0)
     assert any(key.endswith("unanswerable") for key in report["counts"])

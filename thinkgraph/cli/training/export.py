@@ -161,8 +161,12 @@ def _command(args: argparse.Namespace, model: str | None) -> str:
     from thinkgraph.eval.bench_setup import data_name
     from thinkgraph.tools.addresses import redacted
 
-    kb = redacted(str(args.kb)) if "://" in str(args.kb) else Path(str(args.kb)).name
-    words = ["thinkgraph", "export", "training", args.folder.name, "--kb", kb]
+    def told(place: str) -> str:
+        return redacted(place) if "://" in place else Path(place).name
+
+    words = ["thinkgraph", "export", "training", args.folder.name, "--kb", told(str(args.kb))]
+    for flag, place in (("--text", args.text), ("--prompts", args.prompts)):
+        words += [flag, told(str(place))] if place else []
     words += ["--data", data_name(args.data)] if args.data else ["--generate", str(args.generate)]
     words += [word for topic in args.topic for word in ("--topic", topic)]
     words += ["--model", model] if model else []

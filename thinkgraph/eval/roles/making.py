@@ -150,7 +150,9 @@ class Maker:
         return sorted(others, key=lambda line: -overlap(call.inputs["question"], line))[:count]
 
     def _rng(self, *of: str) -> random.Random:
-        return random.Random("\0".join([str(self._seed), *of]))  # noqa: S311 - reproducible, not secret
+        # A question's id may hold half a surrogate pair.
+        seed = "\0".join([str(self._seed), *of]).encode("utf-8", "surrogatepass")
+        return random.Random(seed)  # noqa: S311 - reproducible, not secret
 
     def _case(self, question: Question, call: Recorded, right: dict[str, Any], name: str, rng: random.Random) -> Case:
         ordered = sort_of(self._oracle.prompts.get(call.role)) == "choosing"

@@ -218,7 +218,9 @@ def _joined(batches: Iterable[tuple[str, Path]], work: Path) -> tuple[Counter[st
                 continue
             seen.add(messages)
             counts[f"{part} {row['role']} {row['sort']}"] += 1
-            with (work / part / f"{row['role']}.jsonl").open("a", encoding="utf-8") as file:
+            # JSON may hold half a surrogate pair, a file may not.
+            kept = work / part / f"{row['role']}.jsonl"
+            with kept.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{json.dumps({'messages': row['messages']}, ensure_ascii=False)}\n")
     return counts, repeated
 
