@@ -131,7 +131,8 @@ def finished(file: RecordFile) -> dict[bytes, bool]:
 
 
 def drop_superseded(file: RecordFile, items: Iterable[BatchItem]) -> None:
-    """Drop what later lines replace, errors of lines that are gone, and answers to what lines said before they were edited.
+    """Drop what later lines replace, errors of lines that are gone, and the answer to what a line said before it was edited, once
+    the line is answered again.
 
     Args:
         file: the results of a batch.
@@ -140,21 +141,23 @@ def drop_superseded(file: RecordFile, items: Iterable[BatchItem]) -> None:
     Raises:
         UsageError: the file cannot be written anew.
     """
-    asked: set[bytes] = set()
-    names: set[str] = set()
-    for item in items:
-        asked.add(_key(item.id, item.question))
-        names.add(item.id)
+    asked = {_key(item.id, item.question) for item in items}
     latest: dict[bytes, int] = {}
+    answered: set[str] = set()
+    before: list[tuple[str, int]] = []
     dropped: set[int] = set()
     for number, record in enumerate(file.records(), start=1):
         key = _key(record["id"], record["question"])
-        if key not in asked and ("error" in record or record["id"] in names):
-            dropped.add(number)
-        elif key in latest:
+        if key in latest:
             dropped.add(latest[key])
         latest[key] = number
-    file.drop(dropped)
+        if key in asked:
+            answered |= {record["id"]} if "answer" in record else set()
+        elif "error" in record:
+            dropped.add(number)
+        else:
+            before.append((record["id"], number))
+    file.drop(dropped | {number for name, number in before if name in answered})
 
 
 def tally(items: Iterable[BatchItem], done: Mapping[bytes, bool]) -> tuple[int, int, int]:

@@ -70,6 +70,9 @@ def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path,
     asked = len(served.calls)
     assert "0 answered, 0 failed, 2 answered before in" in cli(*words).err
     assert len(served.calls) == asked
+    # What was paid for stays until its line is answered again.
+    assert cli(*_words(_file(tmp_path, {**first, "question": ""}), out, kb)).code == 1
+    assert [line["question"] for line in _lines(out) if "answer" in line] == ["Who?", QUESTION]
 
 
 def test_a_repeated_id_that_is_taken_out_has_its_question_asked(
