@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent / "neo4j"
 START_SECONDS = 300.0
 FETCH_SECONDS = 1200.0
+QUICK = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
+"""Flags of Java for a fast start: no optimising compiler, and no verifying of the same jars time and again."""
 
 
 class ServerError(RuntimeError):
@@ -163,7 +165,7 @@ class Neo4jServer:
             read_only: let the server refuse every write.
             heap: of the Java machine.
             page_cache_mb: for the store's pages.
-            quick: start fast rather than run fast (no optimising compiler): for tests.
+            quick: start fast rather than run fast (no optimising compiler, no verifier): for tests.
             scripts: Cypher to run first if the database is empty.
         """
         self.folder = folder
@@ -200,7 +202,7 @@ class Neo4jServer:
         flags = [
             f"-Xmx{self._heap}",
             "-XX:+UseSerialGC",
-            *(["-XX:TieredStopAtLevel=1", "-Xshare:auto"] if self._quick else []),
+            *(QUICK if self._quick else []),
         ]
         words = [str(self.folder), str(self.port), *map(str, self._scripts)]
         self._process = process = subprocess.Popen(
