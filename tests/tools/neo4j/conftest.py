@@ -154,8 +154,10 @@ def cli_run(*words: str) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-@pytest.fixture(autouse=True)
-def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody's own database."""
-    for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="module", autouse=True)
+def no_credentials() -> Iterator[None]:
+    """Nobody's own database, and not for stores that several tests share either."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE"):
+            patch.delenv(name, raising=False)
+        yield

@@ -1,9 +1,10 @@
-"""The suites that every store passes, over Neo4j."""
+"""The suites that every store passes, over Neo4j. The tests of a suite share a store, which is read only and costs several queries to open."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tools.neo4j import contents
@@ -30,7 +31,7 @@ def suite_kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Written:
     """What writing would change."""
 
-    database: Database
+    database: ClassVar[Database]
 
     def snapshot(self) -> object:
         nodes = self.database.run("MATCH (n) RETURN count(n), sum(size(keys(n)))")
@@ -42,9 +43,10 @@ class Written:
 class TestExported(Written, GraphStoreConformance):
     """A knowledge base loaded by `kb export`."""
 
-    @pytest.fixture
-    def store(self, neo4j_server: Database, suite_kb: Path) -> Iterator[Neo4jGraphStore]:
-        self.database = neo4j_server
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls, neo4j_server: Database, suite_kb: Path) -> Iterator[Neo4jGraphStore]:
+        cls.database = neo4j_server
         with (
             neo4j_server.holding("suite exported", lambda there: export_neo4j(suite_kb, there.spec) and None),
             Neo4jGraphStore.open(neo4j_server.spec) as store,
@@ -55,9 +57,12 @@ class TestExported(Written, GraphStoreConformance):
 class TestIndexed(TestExported):
     """The same, with names found by its full-text index instead of being read."""
 
-    @pytest.fixture(autouse=True)
-    def by_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(names, "SCANNED", 0)
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def by_index(cls) -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(names, "SCANNED", 0)
+            yield
 
     def test_uses_the_index(self, store: Neo4jGraphStore) -> None:
         assert [*store.finder.ways.fulltext] == ["thinkgraph_names"]
@@ -68,22 +73,26 @@ class TestIndexed(TestExported):
 class TestNative(Written, GraphStoreConformance):
     """A graph without any key or index, with values in properties and in nodes."""
 
-    @pytest.fixture
-    def store(self, neo4j_server: Database) -> Iterator[Neo4jGraphStore]:
-        self.database = neo4j_server
+    keys: ClassVar[dict[str, str]]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls, neo4j_server: Database) -> Iterator[Neo4jGraphStore]:
+        cls.database = neo4j_server
         with (
             neo4j_server.holding("suite native", contents.native_suite),
             Neo4jGraphStore.open(neo4j_server.spec) as store,
         ):
             every = neo4j_server.run("MATCH (n:Place) RETURN elementId(n), n.name")
-            self.keys = {name: store.reader.node_id(element, ["Place"], {}) for element, name in every}
+            keys = {name: store.reader.node_id(element, ["Place"], {}) for element, name in every}
             # Of the two Springfields one is in Illinois.
             for element, place in neo4j_server.run(
                 "MATCH (n:Place {name: 'Springfield'})-[:part_of]->(m) RETURN elementId(n), m.name"
             ):
                 number = 1 if place == "Illinois" else 2
-                self.keys[f"springfield-{number}"] = store.reader.node_id(element, ["Place"], {})
-            self.keys["ada"] = self.keys["Ada Lovelace"]
+                keys[f"springfield-{number}"] = store.reader.node_id(element, ["Place"], {})
+            keys["ada"] = keys["Ada Lovelace"]
+            cls.keys = keys
             yield store
 
     def key(self, entity: str) -> str:
@@ -93,8 +102,9 @@ class TestNative(Written, GraphStoreConformance):
 class TestText(TextStoreConformance):
     """Passages without vectors: encoded when they are asked for."""
 
-    @pytest.fixture
-    def store(self, neo4j_server: Database) -> Iterator[Neo4jTextStore]:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls, neo4j_server: Database) -> Iterator[Neo4jTextStore]:
         with neo4j_server.holding("passages", contents.passage_nodes), Neo4jGraphStore.open(neo4j_server.spec) as graph:
             yield Neo4jTextStore(graph, HashEmbedder())
 
@@ -104,8 +114,9 @@ class TestTextWithVectors(TextStoreConformance):
 
     long_passages = False
 
-    @pytest.fixture
-    def store(self, neo4j_server: Database) -> Iterator[Neo4jTextStore]:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def store(cls, neo4j_server: Database) -> Iterator[Neo4jTextStore]:
         embedder = HashEmbedder()
         texts = {passage["id"]: f"{passage['title']}: {passage['text']}" for passage in sample_passages()}
         vectors = dict(zip(texts, embedder.embed(list(texts.values())), strict=True))
@@ -119,8 +130,9 @@ class TestTextWithVectors(TextStoreConformance):
 
 
 class TestLinker(LinkerConformance):
-    @pytest.fixture
-    def linker(self, neo4j_server: Database) -> Iterator[StandardLinker]:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def linker(cls, neo4j_server: Database) -> Iterator[StandardLinker]:
         with neo4j_server.holding("entities", contents.entity_nodes), Neo4jGraphStore.open(neo4j_server.spec) as graph:
             yield StandardLinker(graph, embedder=HashEmbedder())
 
