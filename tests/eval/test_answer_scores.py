@@ -60,6 +60,40 @@ def test_numbers_are_compared_by_value() -> None:
     assert score(["4,500,000"], ["4500000"])["em"] == 1.0
     assert score(["4500001"], ["4500000"])["wrong"] == 1.0
 
+    assert score(["12,34,567", "1 000", "3.50", "+7"], ["1234567", "1,000.0", "3.5", "7"])["em"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("दिन", "दीन"), ("ปี", "ปู"), ("বালি", "বেলা"), ("バス", "ハス"), ("서울", "서을")),
+        *(("-154 m", "154 m"), ("-3.5 °C", "3.5 °C"), ("\u22125", "5"), ("the -5", "5"), ("3,5", "35"), (".5", "5")),
+        *(("9780306406157", "9780306406158"), ("1" * 5000, "1" * 4999 + "2"), ("3 5", "35")),
+        *(("C++", "C"), ("C#", "C"), ("C++", "C#"), ("Disney+", "Disney")),
+    ],
+)
+def test_other_words_and_numbers_are_other_answers(one: str, other: str) -> None:
+    assert score([one], [other])["wrong"] == score([other], [one])["wrong"] == 1.0
+    assert score([one], [one])["em"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("\u22125", "-5"), ("\u22125 °C", "-5 °C"), ("ガス", "ｶﾞｽ"), ("Đà Nẵng", "đa nang"), ("Ἀθῆναι", "αθηναι")),
+        *(
+            ("1990-95", "1990 95"),
+            ("COVID-19", "covid 19"),
+            ("C++11", "c 11"),
+            ("की-5", "की 5"),
+            ("(C#).", "c#"),
+        ),
+        *(("شَمْس", "شمس"), ("שָׁלוֹם", "שלום")),
+    ],
+)
+def test_one_word_written_in_two_ways_is_one_answer(one: str, other: str) -> None:
+    assert score([one], [other])["em"] == 1.0
+
 
 def test_rouge_l() -> None:
     assert rouge_l(["the quick fox"], ["the slow fox"]) == pytest.approx(2 / 3)

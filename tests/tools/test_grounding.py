@@ -72,6 +72,13 @@ def test_most_of_the_words_are_enough() -> None:
     assert not holds("Panama canal district", LINES)
 
 
+def test_a_word_with_another_vowel_sign_is_another_word() -> None:
+    lines = ["(गंगा) -[अर्थ]-> (दिन)", "(নদী) -[পার]-> (বালি)", "(駅) -[前]-> (バス)"]
+    assert all(all_hold([answer], lines) for answer in ("दिन", "বালি", "バス"))
+    assert not any(all_hold([answer], lines) for answer in ("दीन", "বেলা", "ハス"))
+    assert fold("Sa\u0303o  ZÜRICH, Αθήνα") == "sao zurich αθηνα"
+
+
 def test_every_answer_must_be_held() -> None:
     assert all_hold(["Panama", "Лондон"], LINES)
     assert not all_hold(["Panama", "Bogotá"], LINES)

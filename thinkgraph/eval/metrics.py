@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import MAX_PREC, Context, Decimal
 
+import regex
 from rapidfuzz.distance import LCSseq
 from typing_extensions import TypedDict
 
@@ -14,7 +16,12 @@ from thinkgraph.eval.questions import all_forms
 from thinkgraph.state.answer import Evidence
 from thinkgraph.tools.grounding import fold
 
-_NUMBER = re.compile(r"[-+]?\d[\d,\u202f\u00a0 ]*(?:\.\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:(?:\d{1,3}(?:[,\s]\d{2,3})*[,\s]\d{3}|\d+)(?:\.\d+)?|\.\d+)")
+"""Also with digits in groups, as thousands (1,234,567) or lakhs (12,34,567)."""
+_SIGN = regex.compile(r"((?<!\w)-(?=\d)|(?<=[^\W\d_])[+#]+(?![\w+#]))")
+"""What tells answers apart though it is no letter: a minus sign, and what ends "C++" and "C#". To `regex` vowel signs are
+letters too."""
+_EXACT = Context(prec=MAX_PREC)
 _ARTICLE = re.compile(r"^(?:the|a|an) ")
 
 
@@ -47,13 +54,19 @@ class EvidenceScores(TypedDict):
 
 
 def normalise(text: str) -> str:
-    """An answer for comparison: numbers by value, everything else without case, accents, punctuation, leading article."""
-    bare = text.strip()
+    """An answer for comparison: numbers by value, everything else without case, accents, leading article and punctuation, but
+    with the sign of a number and what tells "C++" and "C#" from "C".
+    """
+    bare = text.strip().replace("\u2212", "-")
     if _NUMBER.fullmatch(bare):
-        value = float(re.sub(r"[,\s\u202f\u00a0]", "", bare))
-        return f"{value:.12g}"
+        digits = re.sub(r"[,\s]", "", bare)
+        return f"{Decimal(digits).normalize(_EXACT):f}"
+    # Each second part is a sign, of the number behind it or of the letter before it.
+    parts = [
+        fold(part) if not at % 2 else " -" if part == "-" else f"{part} " for at, part in enumerate(_SIGN.split(bare))
+    ]
     # Punctuation alone folds to nothing: it is compared as it stands.
-    return _ARTICLE.sub("", fold(bare)) or bare.casefold()
+    return _ARTICLE.sub("", " ".join("".join(parts).split())) or bare.casefold()
 
 
 def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> Scores:

@@ -8,10 +8,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import regex
+
 from thinkgraph.prompts.lines import Item, parse_item
 from thinkgraph.tools.linking.lexical import PAIRED
 
-_WORD = re.compile(r"\w+", re.UNICODE)
+_ASCII_WORD = re.compile(r"\w+", re.ASCII)
+# Vowel signs (of Indic scripts, Thai …) are marks, which \w leaves out, and yet parts of words.
+_WORD = regex.compile(r"[\p{L}\p{N}\p{M}_]+")
+# Most writers leave out the points of Hebrew, Arabic and Syriac. The voicing marks of kana tell letters apart.
+_ACCENTS = regex.compile(
+    r"[[\p{Inherited}\p{Cyrillic}\p{Hebrew}\p{Arabic}\p{Syriac}]&&\p{M}--[\u3099\u309a]]+", regex.VERSION1
+)
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
 """A number: digits in groups of three, or digits with a decimal point or comma."""
 _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
@@ -87,12 +95,14 @@ def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
 
 
 def fold(text: str) -> str:
-    """Text for comparison: compatibility form, no accents, no case, words separated by one space."""
-    if text.isascii():
-        return " ".join(_WORD.findall(text.lower()))
-    plain = unicodedata.normalize("NFKD", text)
-    plain = "".join(character for character in plain if not unicodedata.combining(character))
-    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", plain).casefold()))
+    """Text for comparison: compatibility form, no accents, no case, words separated by one space.
+
+    Accents are what most writers leave out too; marks that are vowels, tones or other letters stay.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+    # Most names are ASCII without their accents, for which this is faster.
+    return " ".join(_ASCII_WORD.findall(text.lower()) if text.isascii() else _WORD.findall(text.casefold()))
 
 
 def names_in(text: str) -> Iterator[str]:
