@@ -128,6 +128,21 @@ def test_punctuation_and_length_hide_no_name(text: str, first: str) -> None:
     assert (found[0]["entity"]["id"], found[0]["method"]) == (first, "exact")
 
 
+def test_vowel_signs_are_parts_of_words() -> None:
+    linker = StandardLinker(
+        FakeGraph(
+            [
+                (entity("india", "भारत", "country"), []),
+                (entity("delhi", "नई दिल्ली", "city"), []),
+                (entity("sand", "বালি", ""), []),
+            ]
+        )
+    )
+    for text, first in (("भारत की राजधानी क्या है", "india"), ("नई दिल्ली किस देश में है", "delhi"), ("এই বালি কোথায়?", "sand")):
+        found = linker.link([text])[0]
+        assert (found[0]["entity"]["id"], found[0]["method"]) == (first, "exact")
+
+
 @pytest.mark.parametrize("text", ["What may it be in the end?", "It is what it is", "tell us about it"])
 def test_function_words_are_no_mentions(text: str) -> None:
     assert not {"may", "it", "us"} & set(ids(text))

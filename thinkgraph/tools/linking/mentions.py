@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import regex
+
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
 from thinkgraph.tools.linking.names import normal_name
 
@@ -23,9 +25,9 @@ _HARDLY_A_SENTENCE = 4
 _MAX_UNSPACED = 12
 _MAX_QUOTE = 200
 _UNSPACED_RUN = UNSPACED.pattern
-_WORD = re.compile(
-    rf"{_UNSPACED_RUN}+|(?:(?!{_UNSPACED_RUN})[\w\u0300-\u036f])+(?:['\u2019](?:(?!{_UNSPACED_RUN})[\w\u0300-\u036f])+)*"
-)
+# Marks within words are vowel signs of Indic scripts and accents.
+_SPACED_RUN = rf"(?:(?!{_UNSPACED_RUN})[\p{{L}}\p{{N}}\p{{M}}_])+"
+_WORD = regex.compile(rf"{_UNSPACED_RUN}+|(?!\p{{M}}){_SPACED_RUN}(?:['\u2019]{_SPACED_RUN})*")
 _QUOTED = re.compile(
     r"\"([^\"\n]+)\"|\u201c([^\u201d\n]+)\u201d|\u00ab([^\u00bb\n]+)\u00bb|\u300c([^\u300d\n]+)\u300d"
     r"|\u300e([^\u300f\n]+)\u300f|\u201e([^\u201c\n]+)\u201c|(?:(?<=\s)|^)['\u2018]([^'\u2019\n]+)['\u2019](?=\W|$)"
