@@ -7,7 +7,7 @@ import asyncio
 import sys
 import time
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -83,9 +83,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.batch import drop_superseded, finished, read_items, run_batch, tally
     from thinkgraph.eval.costs.bill import Spent
     from thinkgraph.eval.record import RecordFile
-    from thinkgraph.graphs.registry import find_method
     from thinkgraph.prompts.lines import one_line
-    from thinkgraph.state.settings import resolve_settings
 
     source, out = _files(args)
     check_numbers(args)
@@ -94,15 +92,7 @@ def run(args: argparse.Namespace) -> int:
     # A server has a configuration of its own.
     own = {} if args.url else config.settings(args.method)
     settings = {**own, **parse_settings(args.set)}
-    resolved = resolve_settings(find_method(args.method).settings, settings)
-    plan = {
-        "questions": source.name,
-        "method": args.method,
-        "settings": resolved.model_dump(mode="json"),
-        "where": args.url or _where(args),
-        "assistant": args.assistant,
-        **({"queue": True} if args.queue else {}),
-    }
+    plan = _plan(args, source, settings)
     began = time.monotonic()
     kept = f"interrupted; what was answered is in {out}: the same command goes on from there"
     with (
@@ -134,20 +124,30 @@ def run(args: argparse.Namespace) -> int:
             answered, failed, elsewhere = asyncio.run(work())
         finally:
             # Also where it gave up: a file that is tried again and again does not grow.
-            drop_superseded(file, read_items(source))
-        cause = next((f"; the first error: {record['error']}" for record in file.records() if "error" in record), "")
+            first_error = drop_superseded(file, read_items(source))
     earlier = {"answered": answered_before, "failed": failed_before}
     before = "".join(f", {count} {what} before" for what, count in earlier.items() if count)
     seconds = time.monotonic() - began
     counts = f"{answered} answered, {failed} failed{elsewhere}{before} in {seconds:.0f} s"
+    cause = f"; the first error: {first_error}" if first_error else ""
     sys.stderr.write(one_line(f"{counts}: {out}{cause}") + "\n")
     return 1 if failed or failed_before else 0
 
 
-def _where(args: argparse.Namespace) -> str:
-    """What answers the questions in this process: model and knowledge."""
+def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the results are results of: the same command goes on with them, another does not."""
+    from thinkgraph.graphs.registry import find_method
+    from thinkgraph.state.settings import resolve_settings
+
     text = f" and {redacted(args.text)}" if args.text else ""
-    return f"{model_words(args.model)} over {redacted(args.kb)}{text}"
+    return {
+        "questions": source.name,
+        "method": args.method,
+        "settings": resolve_settings(find_method(args.method).settings, settings).model_dump(mode="json"),
+        "where": args.url or f"{model_words(args.model)} over {redacted(args.kb)}{text}",
+        "assistant": args.assistant,
+        **({"queue": True} if args.queue else {}),
+    }
 
 
 def _check_places(args: argparse.Namespace) -> None:

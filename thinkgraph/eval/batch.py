@@ -130,13 +130,16 @@ def finished(file: RecordFile) -> dict[bytes, bool]:
     }
 
 
-def drop_superseded(file: RecordFile, items: Iterable[BatchItem]) -> None:
+def drop_superseded(file: RecordFile, items: Iterable[BatchItem]) -> str:
     """Drop what later lines replace, errors of lines that are gone, and the answer to what a line said before it was edited, once
     the line is answered again.
 
     Args:
         file: the results of a batch.
         items: its input. Answers to lines that are no longer there stay.
+
+    Returns:
+        The first error that is left; empty where there is none.
 
     Raises:
         UsageError: the file cannot be written anew.
@@ -145,19 +148,24 @@ def drop_superseded(file: RecordFile, items: Iterable[BatchItem]) -> None:
     latest: dict[bytes, int] = {}
     answered: set[str] = set()
     before: list[tuple[str, int]] = []
+    errors: dict[int, str] = {}
     dropped: set[int] = set()
     for number, record in enumerate(file.records(), start=1):
         key = _key(record["id"], record["question"])
         if key in latest:
             dropped.add(latest[key])
         latest[key] = number
+        if "error" in record:
+            errors[number] = record["error"]
         if key in asked:
             answered |= {record["id"]} if "answer" in record else set()
         elif "error" in record:
             dropped.add(number)
         else:
             before.append((record["id"], number))
-    file.drop(dropped | {number for name, number in before if name in answered})
+    dropped |= {number for name, number in before if name in answered}
+    file.drop(dropped)
+    return next((error for number, error in errors.items() if number not in dropped), "")
 
 
 def tally(items: Iterable[BatchItem], done: Mapping[bytes, bool]) -> tuple[int, int, int]:
