@@ -124,9 +124,8 @@ def _warn(report: BuildReport) -> None:
     if report.examples:
         from thinkgraph.prompts.lines import one_line
 
-        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(report.rejected.items()))
         first, where = report.examples[0], report.folder / "build_report.jsonl"
-        said = f"not used: {counts} (see {where}), the first: {first['file']}: {first['reason']}"
+        said = f"not used: {report.not_used} (see {where}), the first: {first['file']}: {first['reason']}"
         warnings.warn(one_line(said), stacklevel=4)  # of the line that calls Knowledge.from_documents
 
 

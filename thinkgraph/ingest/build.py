@@ -67,6 +67,11 @@ class BuildReport:
     """Whether an unfinished build was continued."""
     seconds: float
 
+    @property
+    def not_used(self) -> str:
+        """How many of each kind could not be used, in words; empty where all was."""
+        return ", ".join(f"{n:,} {kind}" for kind, n in sorted(self.rejected.items()))
+
 
 def build_kb(
     folder: Path | str,

@@ -120,11 +120,6 @@ def run(args: argparse.Namespace) -> int:
         return info.run(args)
     if args.kb_command == "build":
         documents.check(args)
-        if args.embedder:
-            from thinkgraph.tools.encoders.embeddings import load_embedder
-
-            # The build encodes nothing: a wrong name would be found by the first question.
-            load_embedder(args.embedder).embed([args.embedder])
     works: dict[str, _Work] = {
         "build": _build,
         "update": documents.update,
@@ -149,6 +144,11 @@ def run(args: argparse.Namespace) -> int:
 def _build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
     from thinkgraph.ingest.build import build_kb
 
+    if args.embedder:
+        from thinkgraph.tools.encoders.embeddings import load_embedder
+
+        # The build encodes nothing: a wrong name would be found by the first question.
+        load_embedder(args.embedder).embed([args.embedder])
     if args.documents or args.loader:
         return documents.build(args, progress)
     report = build_kb(
@@ -191,8 +191,7 @@ def _problems(report: BuildReport) -> list[str]:
         where = f"{reject['file']}, line {reject['line']}" if reject["line"] else reject["file"]
         lines.append(one_line(f"{where}: {reject['kind']}: {reject['reason']}"))
     if report.rejected:
-        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(report.rejected.items()))
-        lines.append(f"not used: {counts} (see build_report.jsonl in the folder)")
+        lines.append(f"not used: {report.not_used} (see build_report.jsonl in the folder)")
     return lines
 
 
