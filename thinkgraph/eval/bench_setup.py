@@ -26,6 +26,11 @@ from thinkgraph.tools.knowledge import Knowledge
 PERFECT = "perfect"
 
 
+def is_perfect(model: str) -> bool:
+    """Whether a model's name is that of a perfect chooser, with errors or without."""
+    return model.partition(":")[0] == PERFECT
+
+
 def load_questions(data: str, limit: int | None = None) -> list[Question]:
     """The questions of "world", of a JSON Lines file or of `NAME:FILE`; at most `limit`, spread evenly over the file."""
     return spread(read_dataset(data)[1], limit)
@@ -94,13 +99,12 @@ def bench_model(
         UsageError: the name or its errors have no known form, no question has a gold path, or a gold path does not fit the
             knowledge.
     """
-    head, _, errors = name.partition(":")
-    if head != PERFECT:
+    if not is_perfect(name):
         if name != OFFLINE:
             # A malformed name is refused now, not after files were opened.
             client_for(name)
         return name
-    slips = parse_slips(errors, name)
+    slips = parse_slips(name.partition(":")[2], name)
     return perfect_chooser(name, questions, knowledge)(slips, seed)
 
 

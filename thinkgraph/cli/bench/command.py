@@ -193,7 +193,7 @@ def _workers(
     args: argparse.Namespace, settings: dict[str, dict[str, Any]], model: str, questions: list[Question]
 ) -> AbstractAsyncContextManager[Ask]:
     """The processes that share the questions; perfect choosers and gold entities need the questions themselves."""
-    from thinkgraph.eval.bench_setup import PERFECT
+    from thinkgraph.eval.bench_setup import is_perfect
     from thinkgraph.eval.workers import Work, workers
 
     gold = args.gold_entities == "yes"
@@ -208,7 +208,7 @@ def _workers(
         rate=args.rate,
         seed=args.seed,
         gold_entities=gold,
-        questions=questions if model.startswith(PERFECT) or gold else (),
+        questions=questions if is_perfect(model) or gold else (),
     )
     return workers(work, args.workers)
 

@@ -164,11 +164,11 @@ def _questions(args: argparse.Namespace, knowledge: Knowledge) -> list[Question]
 
 def _models(names: Sequence[str], args: argparse.Namespace, knowledge: Knowledge) -> dict[str, Models]:
     """The models by name; a malformed name, or a missing key, is refused before any is asked."""
-    from thinkgraph.eval.bench_setup import PERFECT, bench_model
+    from thinkgraph.eval.bench_setup import bench_model, is_perfect
 
     found = {}
     for name in names:
-        questions = _questions(args, knowledge) if name.startswith(PERFECT) else []
+        questions = _questions(args, knowledge) if is_perfect(name) else []
         model = bench_model(name, questions, knowledge, seed=args.seed)
         found[name] = open_models(model, knowledge, prices=args.prices)
         found[name].check()
@@ -197,13 +197,14 @@ def _cases(args: argparse.Namespace, roles: Sequence[str], knowledge: Knowledge,
 
 def _check_toml(args: argparse.Namespace, names: Sequence[str], folder: Path | None) -> None:
     """Refuse a --toml that cannot be written, or may not, before the calls whose result it is to hold."""
+    from thinkgraph.eval.bench_setup import is_perfect
     from thinkgraph.eval.files import make_folder, read_text
     from thinkgraph.eval.roles.table import TOML_HEAD
     from thinkgraph.plot.save import check_place
 
     if not args.toml:
         return
-    if all(map(_is_perfect, names)):
+    if all(map(is_perfect, names)):
         raise UsageError("--toml names models for runs, and a perfect chooser is none: leave it out")
     if folder:
         make_folder(folder)
@@ -212,17 +213,12 @@ def _check_toml(args: argparse.Namespace, names: Sequence[str], folder: Path | N
         raise UsageError(f"{file} holds a configuration of your own: name another file for --toml")
 
 
-def _is_perfect(model: str) -> bool:
-    from thinkgraph.eval.bench_setup import PERFECT
-
-    return model.partition(":")[0] == PERFECT
-
-
 def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -> None:
+    from thinkgraph.eval.bench_setup import is_perfect
     from thinkgraph.eval.roles.table import render, toml, verdicts
     from thinkgraph.plot.save import write_whole
 
     show_rows(rows, "\n".join([render(rows), "", *verdicts(rows), HOLDS]), args, folder and folder / "table")
     if args.toml:
-        text = toml([row for row in rows if not _is_perfect(row["model"])])
+        text = toml([row for row in rows if not is_perfect(row["model"])])
         write_whole(Path(args.toml).expanduser(), text, "configuration")
