@@ -152,9 +152,10 @@ def test_two_unreadable_replies_end_in_the_fallback() -> None:
     scope, hand = a_scope(), Hand(BAD, "")
     assert hand.run(call_model(a_question(), scope)) == CallResult([1], fell_back=True)
     assert [(r["repair"], r["fallback"]) for r in scope.records.values()] == [(False, False), (True, True)]
-    problems = [event["problem"] for event in events_of(scope)]
-    assert "no JSON object" in problems[0]
-    assert problems[-1].startswith("fallback taken: ")
+    *replies, stands = events_of(scope)
+    assert "no JSON object" in replies[0]["problem"]
+    assert stands["problem"].startswith("fallback taken: ")
+    assert [event["replayed"] for event in (*replies, stands)] == [False, False, True], "a reply is counted once"
 
 
 def test_a_fallback_that_must_be_made_is_made_only_when_it_is_needed() -> None:

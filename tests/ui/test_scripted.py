@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.app import create_app
 from thinkgraph.ui.runs import Desk
+from thinkgraph.ui.share import page_of_run
 
 HIGH = Question(
     "w043",
@@ -250,6 +252,27 @@ def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, 
         *_, counted, spent = shown(seen)
         assert (calls, tokens) == (f"{counted} model calls", f"{spent:,} tokens")
         assert counted == 4
+
+
+def test_what_was_told_before_is_counted_once(browse: Browse, tmp_path: Path) -> None:
+    told = {
+        "type": "called",
+        "role": "tog2.reason",
+        "attempts": 1,
+        "input_tokens": 10,
+        "output_tokens": 2,
+        "problem": "",
+    }
+    events = [
+        {**told, "replayed": False, "attempts": 2, "problem": "no JSON object", "at": 1.0},
+        {**told, "replayed": True, "problem": "fallback taken: no JSON object", "at": 2.0},
+        {**told, "replayed": True, "at": 3.0},
+        {**told, "replayed": False, "at": 4.0},
+    ]
+    file = tmp_path / "counted.html"
+    file.write_text(page_of_run({"question": "?", "method": "tog2", "model": "m", "events": events}), "utf-8")
+    page = browse(file.as_uri(), offline=True).page
+    assert page.locator(".numbers dd").all_inner_texts()[:2] == ["3", "24"]
 
 
 def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, script: Script) -> None:

@@ -231,7 +231,7 @@ def _exchange(request: ModelCall[Any], write: _Write, scope: CallScope, read: Ca
         except BudgetSpentError:
             break  # the first reply was paid for; without room for another the fallback stands
     reply.record["fallback"] = True
-    scope.emit(_called(reply.record, replayed=False, problem=f"fallback taken: {problem}"))
+    scope.emit(_called(reply.record, replayed=True, problem=f"fallback taken: {problem}"))
     return None
 
 
@@ -263,6 +263,7 @@ def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
         role=record["role"],
         model=record["model"],
         seconds=record["seconds"],
+        attempts=record["attempts"],
         input_tokens=record["input_tokens"],
         output_tokens=record["output_tokens"],
         replayed=replayed,

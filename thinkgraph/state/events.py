@@ -110,9 +110,12 @@ class Called(TypedDict):
     role: str
     model: str
     seconds: float
+    attempts: int
+    """Requests sent; each counts as a call."""
     input_tokens: int
     output_tokens: int
     replayed: bool
+    """Whether it was told and counted before: a reply from the journal, or one that the fallback now stands for."""
     problem: str
     """Empty, or why the reply had to be repaired or replaced by the fallback."""
     left_out: int

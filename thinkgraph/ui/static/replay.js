@@ -133,7 +133,8 @@ export class RunView {
   }
 
   on_called(event) {
-    if (!event.replayed) this.sum.calls += 1;
+    if (event.replayed) return;
+    this.sum.calls += event.attempts ?? 1;
     this.sum.tokens += event.input_tokens + event.output_tokens;
   }
 
@@ -186,7 +187,8 @@ export class RunView {
     this.graph.closeUp();
     if (answer.evidence.triples.length) this.empty.hidden = true;
     else this.empty.textContent = "The answer cites no triple.";
-    this.sum.cost = answer.usage.total.cost || this.sum.cost;
+    const { calls, input_tokens: asked, output_tokens: written, cost } = answer.usage.total;
+    this.sum = { calls, tokens: asked + written, cost: cost || this.sum.cost };
     const show = { triples: (ids) => this.graph.light(ids), clear: () => this.graph.unlight() };
     fill(this.answerBox, answerPanel(answer, show, this.of));
     if (answer.trace?.lines?.length && !this.mapBox.firstChild && !this.clueBox.firstChild) {
