@@ -86,7 +86,7 @@ def test_a_manifest_that_says_nonsense_is_refused_in_a_line(kb, name, value):
 
 
 @pytest.mark.parametrize(
-    "content", ["[" * 100_000, "[]", "7", '{"format": 2}', '{"format": 2, "name": "\\ud800"}', "\0"]
+    "content", ["[" * 100_000, "[]", "7", '{"format": 3}', '{"format": 3, "name": "\\ud800"}', "\0"]
 )
 def test_a_manifest_that_is_none_is_refused_in_a_line(kb, content):
     (kb / "kb.json").write_text(content)

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError
 
-KB_FORMAT = 2
+KB_FORMAT = 3
 """Version of the folder's layout."""
 
 BUILDER_VERSION = 3
@@ -71,8 +71,6 @@ class TextCounts(TypedDict):
 
     fingerprint: Fingerprint
     passages: int
-    vectors: NotRequired[int]
-    """Of earlier releases, which encoded everything at once."""
     entities: int
     """Entities with at least one passage."""
     not_linked: int
@@ -84,7 +82,6 @@ class EntityCounts(TypedDict):
 
     fingerprint: Fingerprint
     entities: int
-    vectors: NotRequired[int]
 
 
 class DocumentCounts(TypedDict):
@@ -110,7 +107,9 @@ class Encoder(TypedDict):
     """What loads it; None: only the caller can."""
 
 
-class _Manifest(TypedDict):
+class KbManifest(TypedDict):
+    """The content of `kb.json`."""
+
     format: int
     name: str
     fingerprint: Fingerprint
@@ -126,15 +125,10 @@ class _Manifest(TypedDict):
     inputs: list[InputFile]
     files: dict[_FileName, int]
     """Size in bytes of each file of the folder that is needed, so that a half-copied one is noticed."""
-
-
-class KbManifest(_Manifest, total=False):
-    """The content of `kb.json`."""
-
-    documents: DocumentCounts
-    """Only where it was built from documents."""
     hashes: dict[_FileName, Fingerprint]
-    """Of each file of `files`; knowledge bases of earlier releases lack them."""
+    """Of each file of `files`."""
+    documents: NotRequired[DocumentCounts]
+    """Only where it was built from documents."""
 
 
 def is_knowledge_base(folder: Path) -> bool:
@@ -232,7 +226,7 @@ def check_content(folder: Path, manifest: KbManifest) -> None:
     Raises:
         KnowledgeError: a file is not as it was built.
     """
-    for name, known in manifest.get("hashes", {}).items():
+    for name, known in manifest["hashes"].items():
         try:
             found = content_hash(folder / name)
         except OSError as error:

@@ -80,18 +80,8 @@ class TestSqliteEncoded(TextStoreConformance):
             yield store
 
 
-class TestSqliteOfEarlierReleases(TextStoreConformance):
-    """Format 1: every vector in the file, no words, other columns."""
-
-    @pytest.fixture
-    def store(self, folder: Path) -> Iterator[SqliteTextStore]:
-        make_old(folder)
-        with opened(folder) as store:
-            yield store
-
-
 class TestSqliteByWords(TextStoreConformance):
-    """As above, of all passages too."""
+    """Candidates by words, of all passages too."""
 
     exact = False
 
@@ -100,22 +90,6 @@ class TestSqliteByWords(TextStoreConformance):
         monkeypatch.setattr(sqlite_text, "RANKED", 8)
         with opened(folder) as store:
             yield store
-
-
-def make_old(folder: Path) -> None:
-    """Turn a text store into one as earlier releases wrote it."""
-    with opened(folder) as store:
-        store.encode()
-        with store._pool.connection() as db:
-            vectors = store.vectors.read(db, store._all(db))
-    with closing(sqlite3.connect(folder / "text.sqlite")) as db:
-        db.execute("CREATE TABLE vectors (passage INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
-        db.executemany("INSERT INTO vectors VALUES (?, ?)", [(no, rows.tobytes()) for no, rows in vectors.items()])
-        db.execute("DROP TABLE words")
-        db.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
-        db.execute("INSERT INTO meta VALUES ('dimensions', '256')")
-        db.commit()
-    (folder / "encodings.sqlite").unlink()
 
 
 def test_scores_are_exact_over_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,8 +354,9 @@ def test_entity_index(tmp_path: Path) -> None:
     assert len(apple) == 3
 
 
-def test_vectors_of_an_earlier_release_are_taken_over(folder: Path, tmp_path: Path) -> None:
-    make_old(folder)
+def test_vectors_are_taken_over_from_an_encoder_of_the_same_name(folder: Path, tmp_path: Path) -> None:
+    with opened(folder) as store:
+        store.encode()
     build_text(tmp_path / "new" / "text.sqlite", sample_passages()[1:], embedder=NAME, progress=no_progress)
     take_over(folder, tmp_path / "new", "another encoder")
     assert not (tmp_path / "new" / "encodings.sqlite").exists()
@@ -391,10 +366,7 @@ def test_vectors_of_an_earlier_release_are_taken_over(folder: Path, tmp_path: Pa
         assert store.encode() == embedder.encoded == 0
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_words_serve_where_nothing_can_encode(folder: Path, *, old: bool) -> None:
-    if old:
-        make_old(folder)
+def test_words_serve_where_nothing_can_encode(folder: Path) -> None:
     with SqliteTextStore(folder / "text.sqlite", WordsEmbedder()) as store:
         assert ids_of(store.passages_of(["austria"], "capital of Austria"))[0] == "p1"
         assert ids_of(store.search(["The capital of Hungary is Budapest"], limit=1)[0]) == ["p3"]

@@ -6,12 +6,16 @@ import functools
 import re
 from collections import Counter
 
+import regex
+
 from thinkgraph.tools.linking.names import normal_name
 
 # Scripts written without spaces: Han, kana, and the South-East Asian ones. Hangul has spaces but agglutinates.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HANGUL = "\uac00-\ud7af"
-_RUN = re.compile(rf"[{_UNSPACED}{_HANGUL}]+|(?:(?![{_UNSPACED}{_HANGUL}])[\w\u0300-\u036f])+(?:['\u2019](?:s|S)\b)?")
+_ASCII_RUN = re.compile(r"\w+(?:'s\b)?")
+# Marks within words are vowel signs of Indic scripts and accents.
+_RUN = regex.compile(rf"[{_UNSPACED}{_HANGUL}]+|(?:(?![{_UNSPACED}{_HANGUL}])[\w\p{{M}}])+(?:['\u2019]s\b)?")
 UNSPACED = re.compile(rf"[{_UNSPACED}]")
 """One character of a script that puts no spaces between words."""
 PAIRED = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
@@ -41,7 +45,7 @@ def tokens(text: str) -> list[str]:
     character itself. Punctuation and symbols give nothing.
     """
     out: list[str] = []
-    for match in _RUN.finditer(normal_name(text)):
+    for match in (_ASCII_RUN if text.isascii() else _RUN).finditer(normal_name(text)):
         run = match.group()
         if not PAIRED.match(run):
             word = _POSSESSIVE.sub("", run).strip("_") if run[-1] == "s" else run.strip("_")

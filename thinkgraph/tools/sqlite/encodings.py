@@ -17,7 +17,7 @@ from thinkgraph.errors import KnowledgeError, first_line
 from thinkgraph.tools.cache import cache_folder
 from thinkgraph.tools.kb_files import ENCODINGS
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
-from thinkgraph.tools.sqlite.text_schema import ENCODED_FORMAT, VECTOR_TYPE
+from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,7 +29,6 @@ _log = logging.getLogger(__name__)
 
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 _ASKED = 500
-_INSIDE = "SELECT v.passage, v.vector FROM json_each(?) j CROSS JOIN vectors v ON v.passage = j.value"
 _HASHES = "SELECT p.no, p.embedded FROM json_each(?) j CROSS JOIN passages p ON p.no = j.value"
 _WAIT = 30.0
 """Seconds to wait for another process that writes: it takes milliseconds."""
@@ -130,21 +129,18 @@ class Encodings:
 
 
 class StoredVectors:
-    """The vectors that a text store's passages have already: beside it, or in it where an earlier release encoded all at once."""
+    """The vectors that a text store's passages have already."""
 
     def __init__(self, path: Path, meta: Mapping[str, str]) -> None:
         """Those of the store at `path`, which says `meta` of itself.
 
         Raises:
-            KeyError, ValueError: it does not say enough.
+            KeyError: it does not say enough.
         """
-        self.inside = meta["format"] == ENCODED_FORMAT
-        """Whether the store holds them itself; then it has no words for full text."""
-        self._dimensions = int(meta["dimensions"]) if self.inside else 0
         self.model = meta["embedder"]
         self._kept = Encodings(path.parent, self.model)
         self._fingerprint = meta["fingerprint"]
-        self._whole = self.inside
+        self._whole = False
 
     @property
     def whole(self) -> bool:
@@ -154,17 +150,12 @@ class StoredVectors:
 
     def read(self, db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, NDArray[np.float16]]:
         """By the passages' numbers, one row for each window; without those that are not made yet."""
-        if self.inside:
-            found = db.execute(_INSIDE, (json.dumps(numbers),)).fetchall()
-            return {no: np.frombuffer(blob, VECTOR_TYPE).reshape(-1, self._dimensions) for no, blob in found}
         hashes = self._hashes(db, numbers)
         kept = self._kept.get(hashes.values())
         return {no: kept[one] for no, one in hashes.items() if one in kept}
 
     def count(self, db: sqlite3.Connection) -> int:
         """How many passages have theirs."""
-        if self.inside:
-            return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
         hashes = [one for (one,) in db.execute("SELECT embedded FROM passages")]
         kept = self._kept.known(hashes)
         return sum(one in kept for one in hashes)
@@ -175,8 +166,7 @@ class StoredVectors:
         Raises:
             KnowledgeError: as `Encodings.put`.
         """
-        if not self.inside:
-            self._kept.put({one: made[no] for no, one in self._hashes(db, list(made)).items()})
+        self._kept.put({one: made[no] for no, one in self._hashes(db, list(made)).items()})
 
     def set_whole(self) -> None:
         """Remember that all are made.

@@ -19,7 +19,7 @@ from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
-from thinkgraph.tools.sqlite.text_schema import ENCODED_FORMAT, FORMAT, VECTOR_TYPE, clean, title_prefix
+from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, title_prefix
 from thinkgraph.tools.sqlite.top import Top
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
                 f"{self.path} is not a readable text store: build it again with `thinkgraph kb build`"
             ) from error
         problem = None
-        if meta.get("format") not in {FORMAT, ENCODED_FORMAT}:
+        if meta.get("format") != FORMAT:
             problem = f"has format {meta.get('format')}, this version reads {FORMAT}: build it again"
         elif "fingerprint" not in meta:
             problem = "is unfinished: run `thinkgraph kb build` again"
@@ -185,7 +185,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         if limit < 1 or not self._info["passages"]:
             return [[] for _ in queries]
         with self._pool.connection() as connection:
-            if self._exact and (self._info["passages"] <= SCANNED or self.vectors.inside):
+            if self._exact and self._info["passages"] <= SCANNED:
                 return self._best(connection, self._all(connection), queries, limit)
             return [
                 self._best(connection, self._fitting(connection, query, limit), [query], limit)[0] for query in queries
@@ -217,8 +217,8 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
 
     @property
     def _exact(self) -> bool:
-        """Whether all is ranked. Where vectors cannot be used, all is where there are no words to take candidates by."""
-        return self.vectors.inside if self._by_words else self.vectors.whole
+        """Whether all is ranked."""
+        return not self._by_words and self.vectors.whole
 
     def _all(self, connection: sqlite3.Connection) -> list[int]:
         return [number for (number,) in connection.execute("SELECT no FROM passages ORDER BY no")]
@@ -290,8 +290,6 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         for part in chunks(sorted(numbers), _CHUNK):
             found = {} if self._by_words else self.vectors.read(connection, part)
             if missing := [number for number in part if number not in found]:
-                if self.vectors.inside and not self._by_words:
-                    raise self._damaged("vectors")
                 found |= self._kept(connection, self._made(connection, missing))
             windows = [found[number] for number in part]
             counts = np.fromiter(map(len, windows), np.int64, len(windows))

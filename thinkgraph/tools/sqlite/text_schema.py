@@ -9,11 +9,8 @@ from thinkgraph.tools.linking.names import well_formed
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Passage
 
-FORMAT = "2"
+FORMAT = "3"
 """Version of the tables below; stores of another version are built anew."""
-
-ENCODED_FORMAT = "1"
-"""The version of earlier releases, which holds the vectors of all passages (`vectors`) and no words. It is still read."""
 
 VECTOR_TYPE = "<f2"
 """Half precision: 22 MB instead of 44 for 28,565 passages; scores move by less than 0.0005."""
