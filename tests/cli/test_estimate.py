@@ -59,6 +59,7 @@ def test_an_estimate_is_json_on_request_and_keeps_to_the_ceiling(ask: Run) -> No
     assert len(row["between"]) == 2
     (row,) = json.loads(ask(QUESTION, "--estimate", "--json", "--set", "max_calls=1").out)
     assert row["calls"] <= 1
+    assert row["between"][1] == 1, "no question uses more than the ceiling"
 
 
 def test_what_is_expected_is_near_what_is_then_used(ask: Run) -> None:

@@ -66,11 +66,17 @@ class Estimate:
     questions: int
     hidden: bool
     """Whether a model reasons out of sight, which comes on top."""
+    ceiling: int | None = None
+    """Most calls of a question."""
 
     @property
     def between(self) -> tuple[float, float] | None:
         """What nine of ten questions use in proportion to what is expected; None for several, and where it was not measured."""
-        return FACTORS[self.method].between if self.questions == 1 and self.method in FACTORS else None
+        spread = FACTORS[self.method].between if self.questions == 1 and self.method in FACTORS else None
+        if spread is None or not self.ceiling:
+            return spread
+        most = round(self.ceiling / max(1.0, self.bill.calls), 1)
+        return min(spread[0], most), min(spread[1], most)
 
     def line(self, prices: Prices | None) -> str:
         """It in words; for `prices` see `Bill.unpriced`."""
@@ -127,6 +133,7 @@ def estimates(
             estimate(models, knowledge, method, own, questions, prompts=prompts, chooser=chooser),
             len(questions),
             hidden,
+            _most_calls(method, own),
         )
         for method, own in settings.items()
     ]
@@ -161,8 +168,12 @@ def estimate(
     expected = FACTORS.get(method, Expected()) if chooser is None else Expected()
     bills = walked(models, knowledge, method, settings, sample, prompts=prompts, chooser=chooser)
     bill = sum(bills, Bill()).times(share * expected.calls, share * expected.tokens)
-    ceiling = resolve_settings(find_method(method).settings, settings).max_calls
+    ceiling = _most_calls(method, settings)
     return bill if ceiling is None else replace(bill, calls=min(bill.calls, float(ceiling * len(questions))))
+
+
+def _most_calls(method: str, settings: Mapping[str, Any]) -> int | None:
+    return resolve_settings(find_method(method).settings, settings).max_calls
 
 
 def walked(
