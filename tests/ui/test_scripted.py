@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 from model_server import ModelServer, ServedCall, answers_of
 from replies import Answer
-from ui.conftest import TOKEN, Browse, Seen, app_of, served, serving, start
+from starlette.testclient import TestClient
+from ui.conftest import TOKEN, Browse, Seen, app_of, ended, served, serving, start
 
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
@@ -47,9 +49,12 @@ class Script:
         self._rejected = False
         self._held = False
         self._permits = threading.Semaphore(0)
+        self.asked = 0
+        """Calls that came, answered or not."""
 
     def __call__(self, call: ServedCall) -> Answer:
         """The reply to a call."""
+        self.asked += 1
         if self._held:
             self._permits.acquire(timeout=30)
         if call.role == "coggrag.verify" and REJECTED in call.text and not self._rejected:
@@ -60,6 +65,11 @@ class Script:
     def hold(self) -> None:
         """Answer no further call until it is let on."""
         self._held = True
+        self._permits = threading.Semaphore(0)
+
+    def forget(self) -> None:
+        """Call the next right answer wrong again."""
+        self._rejected = False
 
     def let_on(self, calls: int = 1) -> None:
         """Answer so many calls."""
@@ -91,6 +101,12 @@ def answer_of(seen: Seen) -> str:
     seen.page.locator(".answer").wait_for()
     parts = seen.page.locator(".answer .parts .big").all_inner_texts()
     return f"{'; '.join(parts)}: {seen.page.locator('.answer .chip').inner_text()}"
+
+
+def stop(seen: Seen) -> None:
+    """Stop the run, and wait until the page's server knows."""
+    with seen.page.expect_response("**/stop"):
+        seen.page.get_by_role("button", name="Stop", exact=True).click()
 
 
 @pytest.fixture
@@ -233,7 +249,7 @@ def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, 
         two = when_called(seen, 2)
         assert all(now > then for now, then in zip(two, one, strict=True))
         assert page.locator(".chip.working").count() >= 1
-        page.get_by_role("button", name="Stop", exact=True).click()
+        stop(seen)
         page.get_by_text("Stopping …").wait_for()
         script.let_on()
         page.locator(".step", has_text="The run rests").get_by_text("nothing is lost").wait_for()
@@ -252,6 +268,46 @@ def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, 
         *_, counted, spent = shown(seen)
         assert (calls, tokens) == (f"{counted} model calls", f"{spent:,} tokens")
         assert counted == 4
+
+
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_a_run_stopped_at_every_call_makes_none_twice(
+    world: Knowledge, script: Script, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        model_of(script) as server,
+        TestClient(app_of(served(world, MODEL)), base_url="http://127.0.0.1:8421") as client,
+    ):
+        client.get(f"/?token={TOKEN}")
+        body = {"question": HIGH.question, "method": method}
+        ended(client, client.post("/api/runs", json=body).json()["thread"])
+        script.forget()
+        script.hold()
+        seen, stops = script.asked, 0
+        thread = client.post("/api/runs", json=body).json()["thread"]
+        while client.get(f"/api/runs/{thread}").json()["status"] == "unfinished":
+            until = time.monotonic() + 30
+            while script.asked == seen and client.get(f"/api/runs/{thread}").json()["working"]:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            client.post(f"/api/runs/{thread}/stop", json={})
+            script.let_on(100)
+            run, seen = ended(client, thread), script.asked
+            script.hold()
+            if run["status"] == "unfinished":
+                assert run["events"][-1]["type"] == "paused"
+                stops += 1
+                client.post(f"/api/runs/{thread}/resume", json={})
+        answer = client.get(f"/api/runs/{thread}").json()["events"][-1]["answer"]
+        assert answer["answers"] == ["6267"]
+        assert stops >= 2
+        made = [json.dumps(call.messages) for call in server.calls]
+        whole, parts = sorted(made[: len(made) // 2]), sorted(made[len(made) // 2 :])
+        assert whole == parts
+        assert answer["usage"]["total"]["calls"] == len(parts)
+        told = [event for event in run["events"] if event["type"] == "called"]
+        assert not any(event["replayed"] for event in told), "what a step wrote is kept"
+        assert not caplog.records
 
 
 def test_what_was_told_before_is_counted_once(browse: Browse, tmp_path: Path) -> None:
@@ -305,7 +361,7 @@ def test_a_second_tab_learns_that_the_run_went_on(browse: Browse, world: Knowled
         first = seen.page
         start(seen, HIGH.question, "tog2")
         first.get_by_role("heading", name="Found 2 candidates").wait_for()
-        first.get_by_role("button", name="Stop", exact=True).click()
+        stop(seen)
         script.let_on()
         first.locator(".run-title .chip", has_text="Unfinished").wait_for()
         second = first.context.new_page()

@@ -9,6 +9,8 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
+from langgraph.runtime import RunControl
+
 from thinkgraph.cli.runs import RunRow, RunStore, kept_answer
 from thinkgraph.config import model_words
 from thinkgraph.errors import RunError, ThinkGraphError
@@ -34,7 +36,8 @@ class LiveRun:
         self._kept = len(self.events)
         self.done = False
         self._closing = False
-        self.stopping = threading.Event()
+        self.control = RunControl()
+        """Stops it between two steps, so that what a node wrote is kept."""
         self._lock = threading.Lock()
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 

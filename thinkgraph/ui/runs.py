@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from langgraph.errors import GraphDrained
+
 from thinkgraph.cli.ask import check_fits, kept_words, waiting
 from thinkgraph.cli.options import open_models, prices_of
 from thinkgraph.cli.resume import continuation
@@ -90,7 +92,7 @@ class Desk:
     def close(self) -> None:
         """Stop what runs, which can be resumed, and end whoever follows it."""
         for live in list(self._live.values()):
-            live.stopping.set()
+            live.control.request_drain()
             live.let_go()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -189,7 +191,7 @@ class Desk:
         return {**own, **_own(row["options"]), "kb": self.served.base(row["options"]["kb"])[0]}
 
     def stop(self, thread: str) -> None:
-        """Let a run rest after the call that is in flight.
+        """Let a run rest after the step that is in flight.
 
         Raises:
             RunError: it is not being worked on here.
@@ -197,7 +199,7 @@ class Desk:
         live = self._live.get(thread)
         if live is None or live.done:
             raise RunError(f"run {thread} is not being worked on")
-        live.stopping.set()
+        live.control.request_drain()
 
     def moments(self, thread: str) -> list[Moment]:
         """The checkpoints of a run from which it can go on otherwise.
@@ -326,16 +328,19 @@ class Desk:
         config: Any = {"configurable": {"thread_id": live.thread}, "callbacks": [Listener(live.hear)]}
         start, answer = continuation(graph, row, reply)
         if answer is None:
-            stream: Any = graph.stream(start, config, stream_mode=["custom", "updates"], durability="sync")
+            stream: Any = graph.stream(
+                start, config, stream_mode=["custom", "updates"], durability="sync", control=live.control
+            )
             with contextlib.closing(stream):
-                for mode, part in stream:
-                    for event in recorder.read(mode, part):
-                        live.add(event)
-                    if live.stopping.is_set():
-                        live.add(recorder.stamped(Paused(type="paused", reason=STOPPED)))
-                        return
-                    if mode == "updates":
-                        live.keep(runs)
+                try:
+                    for mode, part in stream:
+                        for event in recorder.read(mode, part):
+                            live.add(event)
+                        if mode == "updates":
+                            live.keep(runs)
+                except GraphDrained:
+                    live.add(recorder.stamped(Paused(type="paused", reason=STOPPED)))
+                    return
             state = graph.get_state(config)
             if questions := list(waiting(state).values()):
                 live.add(recorder.stamped(AskedBack(type="asked", question=questions[0])))
