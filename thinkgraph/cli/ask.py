@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.cli import recording
-from thinkgraph.cli.options import (
-    KB,
-    MODEL,
-    OUTPUT,
-    add_flags,
-    configured,
-    open_knowledge,
-    open_models,
-    prices_of,
-    profiles,
-)
+from thinkgraph.cli.options import KB, MODEL, OUTPUT, add_flags, configured, open_knowledge, open_models, prices_of
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread, run_options
 from thinkgraph.cli.show import (
     leaving_at_once,
@@ -37,7 +27,7 @@ from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
     from thinkgraph.models.recorded import Recording
-    from thinkgraph.models.roles import Models, ModelSpec
+    from thinkgraph.models.roles import Models
     from thinkgraph.state.answer import Answer
     from thinkgraph.state.events import Event, UserQuestion
     from thinkgraph.tools.knowledge import Knowledge
@@ -172,15 +162,16 @@ def check_fits(question: str, options: RunOptions) -> None:
 
 def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     """Build the graph of a run over the store's checkpoints and journal."""
-    return _built(options, runs, _opened(options, runs), options["model"])
+    knowledge = _opened(options, runs)
+    return built(options, runs, knowledge, open_models(options["model"], knowledge, prices=options["prices"]))
 
 
 def _graph(options: RunOptions, runs: RunStore, record: str | None, question: str, repeated: Recording | None) -> Graph:
     """The same, recording the run or repeating a recorded one."""
     if repeated is not None:
-        return _built(options, runs, *recording.repeat(repeated, options))
+        return built(options, runs, *recording.repeat(repeated, options))
     if record is not None:
-        return _built(options, runs, *recording.begin(record, question, options, _opened(options, runs)))
+        return built(options, runs, *recording.begin(record, question, options, _opened(options, runs)))
     return open_graph(options, runs)
 
 
@@ -193,17 +184,16 @@ def _opened(options: RunOptions, runs: RunStore) -> Knowledge:
     return found
 
 
-def _built(options: RunOptions, runs: RunStore, knowledge: Knowledge, model: ModelSpec | Models) -> Graph:
+def built(options: RunOptions, runs: RunStore, knowledge: Knowledge, models: Models) -> Graph:
+    """Build the graph of a run whose knowledge and models are open."""
     from thinkgraph.graphs.build import build
 
     return build(
         options["method"],
         knowledge=knowledge,
-        model=model,
+        model=models,
         settings=options["settings"],
         prompts=options["prompts"],
-        prices=prices_of(options["prices"]),
-        profiles=profiles(),
         checkpointer=runs.checkpointer(),
         journal=runs.journal(),
     )

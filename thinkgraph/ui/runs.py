@@ -12,14 +12,14 @@ from typing import Any, cast
 
 from langgraph.errors import GraphDrained
 
-from thinkgraph.cli.ask import check_fits, kept_words, waiting
+from thinkgraph.cli.ask import built, check_fits, kept_words, waiting
 from thinkgraph.cli.options import open_models, prices_of
 from thinkgraph.cli.resume import continuation
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer, new_thread
 from thinkgraph.config import Model, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.eval.costs.estimate import estimates
-from thinkgraph.graphs.build import Graph, build
+from thinkgraph.graphs.build import Graph
 from thinkgraph.integrations.mcp.tools import client_settings
 from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.prompts.lines import one_line
@@ -352,15 +352,7 @@ class Desk:
         live.add(recorder.finished(answer))
 
     def _graph(self, options: RunOptions, runs: RunStore) -> Graph:
-        return build(
-            options["method"],
-            knowledge=self._knowledge(options),
-            model=self._models_of(options),
-            settings=options["settings"],
-            prompts=options["prompts"],
-            checkpointer=runs.checkpointer(),
-            journal=runs.journal(),
-        )
+        return built(options, runs, self._knowledge(options), self._models_of(options))
 
 
 def _own(options: RunOptions) -> RunOptions:
