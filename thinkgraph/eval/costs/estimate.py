@@ -125,55 +125,32 @@ def estimates(
     prompts: str | None = None,
     chooser: BaseChatModel | None = None,
 ) -> list[Estimate]:
-    """What questions are expected to cost with each method, given its settings; for the rest see `estimate`."""
-    hidden = any(client.profile.reasoning for client in models.clients())
-    return [
-        Estimate(
-            method,
-            estimate(models, knowledge, method, own, questions, prompts=prompts, chooser=chooser),
-            len(questions),
-            hidden,
-            _most_calls(method, own),
-        )
-        for method, own in settings.items()
-    ]
-
-
-def estimate(
-    models: Models,
-    knowledge: Knowledge,
-    method: str,
-    settings: Mapping[str, Any],
-    questions: Sequence[str],
-    *,
-    prompts: str | None = None,
-    chooser: BaseChatModel | None = None,
-) -> Bill:
-    """The bill expected for questions, of which SAMPLE at most are walked.
+    """What questions are expected to cost with each method; at most SAMPLE of them are walked.
 
     Args:
         models: which would answer.
         knowledge: what is walked.
-        method: by its name.
-        settings: of the method.
+        settings: of each method, by its name.
         questions: what would be asked.
         prompts: folder with prompts of one's own.
         chooser: walks in place of the stand-in without weights, because it knows the questions.
 
     Raises:
-        ThinkGraphError: as a run of the method.
+        ThinkGraphError: as a run of the methods.
     """
+    hidden = any(client.profile.reasoning for client in models.clients())
     sample = spread(list(questions), SAMPLE)
     share = len(questions) / len(sample)
-    expected = FACTORS.get(method, Expected()) if chooser is None else Expected()
-    bills = walked(models, knowledge, method, settings, sample, prompts=prompts, chooser=chooser)
-    bill = sum(bills, Bill()).times(share * expected.calls, share * expected.tokens)
-    ceiling = _most_calls(method, settings)
-    return bill if ceiling is None else replace(bill, calls=min(bill.calls, float(ceiling * len(questions))))
-
-
-def _most_calls(method: str, settings: Mapping[str, Any]) -> int | None:
-    return resolve_settings(find_method(method).settings, settings).max_calls
+    found = []
+    for method, own in settings.items():
+        expected = FACTORS.get(method, Expected()) if chooser is None else Expected()
+        bills = walked(models, knowledge, method, own, sample, prompts=prompts, chooser=chooser)
+        bill = sum(bills, Bill()).times(share * expected.calls, share * expected.tokens)
+        ceiling = resolve_settings(find_method(method).settings, own).max_calls
+        if ceiling is not None:
+            bill = replace(bill, calls=min(bill.calls, float(ceiling * len(questions))))
+        found.append(Estimate(method, bill, len(questions), hidden, ceiling))
+    return found
 
 
 def walked(
