@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LAYERS = ["errors version", "state", "prompts", "models", "tools", "runtime", "nodes ingest plot", "graphs",
-          "eval integrations config testing training", "cli ui", "__init__"]  # fmt: skip
+          "eval integrations config testing training", "cli ui", "__init__ __main__"]  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms.split()}
 BESIDE = {"ingest", "plot"}  # nodes do not import them, nor do they import each other; graphs import ingest
 CORE = {"state", "prompts", "models", "runtime", "nodes", "graphs"}

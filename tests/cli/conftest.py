@@ -20,7 +20,7 @@ from thinkgraph.models.offline import OfflineChatModel
 QUESTION = "What is the capital of Panama?"
 ANSWER = "Panama City"
 MODEL = "openai:test"
-PROGRAM = [sys.executable, "-P", "-c", "from thinkgraph.cli.main import entry; entry()"]
+PROGRAM = [sys.executable, "-P", "-m", "thinkgraph"]
 ROOT = Path(__file__).parents[2]
 
 
