@@ -523,3 +523,38 @@ def test_a_run_that_is_gone_is_not_waited_for_beside_others(browse: Browse, addr
     assert "there is no run gone" in page.locator(".column").last.inner_text()
     assert ["400" in one for one in seen.complaints] == [True]
     seen.complaints.clear()
+
+
+BODIES = """() => {
+  const there = window.fetch;
+  window.asked = [];
+  window.fetch = (path, options) => {
+    if (path === "api/runs" && options.body) window.asked.push(JSON.parse(options.body));
+    return there(path, options);
+  };
+}"""
+
+
+def test_a_ceiling_that_was_set_holds_for_other_methods_and_the_next_question(browse: Browse, address: str) -> None:
+    page = browse(address).page
+    page.evaluate(BODIES)
+    page.locator("summary", has_text="Ceilings").click()
+    page.locator("summary", has_text="Settings").click()
+    page.locator("#set-max_calls").fill("9")
+    page.locator("#set-width").fill("2")
+    page.get_by_label("Method").select_option("coggrag")
+    page.get_by_label("Method").select_option("tog2")
+    page.get_by_text("Compare with").click()
+    page.locator(".tick", has_text="FiSKE").locator("input").check()
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".figures .chip").nth(1).wait_for(timeout=40_000)
+    settings = [one["settings"] for one in page.evaluate("window.asked")]
+    assert settings == [{"max_calls": 9, "width": 2}, {"max_calls": 9}]
+    page.get_by_role("link", name="Ask", exact=True).click()
+    field = page.locator("#set-max_calls")
+    field.wait_for()
+    assert field.input_value() == "9"
+    field.fill("")
+    page.get_by_label("Method").select_option("fiske")
+    assert field.input_value() == ""

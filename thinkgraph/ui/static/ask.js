@@ -4,7 +4,7 @@ import { settingTitle, shortNumber } from "./words.js";
 import { MOST, ask } from "./api.js";
 
 const CEILINGS = ["max_calls", "max_tokens", "max_cost", "max_seconds"];
-const remembered = { question: "", method: "", model: "", knowledge: "" };
+const remembered = { question: "", method: "", model: "", knowledge: "", settings: {} };
 
 export function askView(root, about, onStarted) {
   const error = h("p", { class: "problem", role: "alert", hidden: true });
@@ -20,12 +20,16 @@ export function askView(root, about, onStarted) {
   method.setAttribute("aria-describedby", "method-told");
   const ceilings = h("div", { class: "fields" });
   const settings = h("div", { class: "fields" });
+  const sections = [[ceilings, "Ceilings"], [settings, "Settings"]].map(([inside, title]) => h("details", { class: "more" }, h("summary", {}, title), inside));
   const cost = h("p", { class: "estimate", role: "status" });
   let fields = [];
+  // A ceiling that somebody set holds for the next method and the next question too, until it is taken back.
+  const keep = () => { for (const one of fields) remembered.settings[one.name] = one.read(); };
   const redraw = () => {
     const chosen = about.methods.find((one) => one.name === method.value);
     told.textContent = plain(chosen.summary);
-    fields = Object.entries(chosen.settings).map(([name, schema]) => field(name, schema));
+    keep();
+    fields = Object.entries(chosen.settings).map(([name, schema]) => field(name, schema, remembered.settings[name]));
     fill(ceilings, fields.filter((one) => CEILINGS.includes(one.name)).map((one) => one.element));
     fill(settings, fields.filter((one) => !CEILINGS.includes(one.name)).map((one) => one.element));
     cost.textContent = "";
@@ -34,13 +38,14 @@ export function askView(root, about, onStarted) {
     question: question.value, method: method.value, model: model.value, knowledge: base.value,
     settings: Object.fromEntries(fields.map((one) => [one.name, one.read()]).filter(([, value]) => value !== undefined)),
   });
-  // The same question by other methods or models goes with their own settings.
+  // The same question goes to other models with the same settings, to other methods with their own ones under the same ceilings.
   const others = h("div", { class: "others" });
   const ticks = () => [...others.querySelectorAll("input:checked")].map((one) => one.value);
   const bodies = () => {
     const first = asked();
     const more = ticks().map((one) => JSON.parse(one));
-    return [first, ...more.map((one) => ({ ...first, settings: {}, ...one }))];
+    const same = Object.fromEntries(Object.entries(first.settings).filter(([name]) => CEILINGS.includes(name)));
+    return [first, ...more.map((one) => ({ ...first, ...(one.method ? { settings: same } : {}), ...one }))];
   };
   const offer = () => {
     const ticked = new Set(ticks());
@@ -61,6 +66,7 @@ export function askView(root, about, onStarted) {
     const wanted = bodies();
     if (wanted.length > MOST) return fail(`At most ${MOST} runs stand side by side: untick ${wanted.length - MOST} under "Compare with".`);
     start.disabled = true;
+    keep();
     Object.assign(remembered, { question: question.value, method: method.value, model: model.value, knowledge: base.value });
     try {
       const threads = [];
@@ -80,8 +86,7 @@ export function askView(root, about, onStarted) {
       h("div", { class: "row end" }, estimate, start)),
     told, cost, error,
     h("details", { class: "more" }, h("summary", {}, "Compare with"), others),
-    h("details", { class: "more" }, h("summary", {}, "Ceilings"), ceilings),
-    h("details", { class: "more" }, h("summary", {}, "Settings"), settings));
+    sections);
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
   });
@@ -94,6 +99,8 @@ export function askView(root, about, onStarted) {
   offer();
   count();
   fill(root, form);
+  // What was set before is in sight.
+  for (const section of sections) section.open = fields.some((one) => section.contains(one.element) && one.read() !== undefined);
   question.focus();
 }
 
@@ -113,8 +120,8 @@ function tick(value, title) {
   return h("label", { class: "tick" }, h("input", { type: "checkbox", value: JSON.stringify(value) }), said(title, "span"));
 }
 
-// A setting as a field: its kind, range and description are those of the schema.
-function field(name, schema) {
+// A setting as a field: its kind, range and description are those of the schema. set: what somebody wants of it, if anything.
+function field(name, schema, set) {
   const id = `set-${name}`;
   const kinds = schema.anyOf ?? [schema];
   const kind = kinds.find((one) => one.type !== "null") ?? {};
@@ -123,15 +130,15 @@ function field(name, schema) {
   let read;
   if (kind.type === "boolean") {
     input = h("input", { type: "checkbox", id });
-    input.checked = Boolean(schema.default);
+    input.checked = Boolean(set ?? schema.default);
     read = () => (input.checked === Boolean(schema.default) ? undefined : input.checked);
   } else if (values) {
-    input = choice(id, values.map((value) => [value, value]), schema.default);
+    input = choice(id, values.map((value) => [value, value]), values.includes(set) ? set : schema.default);
     read = () => (input.value === schema.default ? undefined : input.value);
   } else {
     const least = kind.minimum ?? kind.exclusiveMinimum;
     input = h("input", { type: "number", id, step: kind.type === "integer" ? "1" : "any", min: least === undefined ? null : String(least), max: kind.maximum === undefined ? null : String(kind.maximum),
-      placeholder: schema.default === null ? "none" : shortNumber(schema.default) });
+      placeholder: schema.default === null ? "none" : shortNumber(schema.default), value: set === undefined ? null : String(set) });
     read = () => (input.value === "" ? undefined : Number(input.value));
   }
   input.setAttribute("aria-describedby", `${id}-about`);
