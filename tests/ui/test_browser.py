@@ -558,3 +558,19 @@ def test_a_ceiling_that_was_set_holds_for_other_methods_and_the_next_question(br
     field.fill("")
     page.get_by_label("Method").select_option("fiske")
     assert field.input_value() == ""
+
+
+def test_runs_and_their_columns_fit_the_narrowest_phone(browse: Browse, address: str) -> None:
+    seen = browse(address, viewport={"width": 320, "height": 640})
+    page = seen.page
+    ask(seen)
+    wide = "document.documentElement.scrollWidth"
+    assert page.evaluate(wide) == 320
+    there = page.url.rpartition("/")[2]
+    page.evaluate("there => { location.hash = `#/side/${[there, there, there].join('/')}`; }", there)
+    page.locator(".figures .chip").nth(2).wait_for()
+    page.locator(".column .answer").nth(2).wait_for()
+    seen.shot("narrow-side")
+    assert page.evaluate(wide) == 320
+    head = page.locator(".figures thead th", has_text="Answer")
+    assert head.evaluate("one => one.clientHeight") < 45, "the heading is not broken within a word"
