@@ -331,6 +331,24 @@ def test_what_was_told_before_is_counted_once(browse: Browse, tmp_path: Path) ->
     assert page.locator(".numbers dd").all_inner_texts()[:2] == ["3", "24"]
 
 
+def test_the_time_is_that_of_the_work_and_not_of_the_rests(browse: Browse, tmp_path: Path) -> None:
+    events = [
+        {"type": "started", "method": "tog2", "models": [], "knowledge": "k", "at": 100.0},
+        {"type": "paused", "reason": "stopped", "at": 102.0},
+        {"type": "stopped", "reason": "of the next day", "at": 86_500.0},
+        {"type": "asked", "question": {"kind": "budget", "text": "More?", "options": []}, "at": 86_501.0},
+        {"type": "stopped", "reason": "no more", "at": 90_000.0},
+        {"type": "forked", "source": "t", "changes": [], "at": 180_000.0},
+        {"type": "stopped", "reason": "the end", "at": 180_001.5},
+    ]
+    file = tmp_path / "timed.html"
+    file.write_text(page_of_run({"question": "?", "method": "tog2", "model": "m", "events": events}), "utf-8")
+    page = browse(file.as_uri(), offline=True).page
+    assert page.locator(".numbers dd").all_inner_texts()[2] == "4.5 s"
+    times = page.locator(".step time").all_inner_texts()
+    assert times == ["4.5 s", "3.0 s", "3.0 s", "3.0 s", "2.0 s", "2.0 s", "0.0 s"]
+
+
 def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, script: Script) -> None:
     script.hold()
     with model_of(script):

@@ -13,6 +13,8 @@ export class RunView {
     this.of = of;
     this.onReply = onReply;
     this.events = [];
+    // Seconds that had been worked when each of them came.
+    this.worked = [];
     this.shown = 0;
     this.following = true;
     this.build(root, actions);
@@ -83,6 +85,10 @@ export class RunView {
   }
 
   push(event) {
+    const before = this.events.at(-1);
+    // A rest may last for days, and a branch may be made as late.
+    const rested = !before || before.type === "paused" || before.type === "asked" || event.type === "forked";
+    this.worked.push((this.worked.at(-1) ?? 0) + (rested ? 0 : Math.max(0, event.at - before.at || 0)));
     this.events.push(event);
     this.slider.max = String(this.events.length);
     if (this.following) {
@@ -126,7 +132,7 @@ export class RunView {
     this[`on_${event.type}`]?.(event);
     const step = stepOf(event);
     if (step) {
-      this.steps.prepend(stepElement(step, event, this.events[0]?.at));
+      this.steps.prepend(stepElement(step, event, this.worked[this.shown - 1]));
       if (step.kind !== "model") this.live.textContent = step.title;
     }
     if (this.listed.open) this.sentences();
@@ -209,9 +215,7 @@ export class RunView {
   }
 
   meter() {
-    const first = this.events[0]?.at;
-    const last = this.events[Math.max(0, this.shown - 1)]?.at;
-    const entries = [["calls", this.sum.calls], ["tokens", shortNumber(this.sum.tokens)], ["time", seconds(first && last ? last - first : 0)]];
+    const entries = [["calls", this.sum.calls], ["tokens", shortNumber(this.sum.tokens)], ["time", seconds(this.worked[this.shown - 1] ?? 0)]];
     if (this.sum.cost) entries.push(["cost", `$${this.sum.cost.toFixed(4)}`]);
     fill(this.numbers, entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, String(value)))));
     this.moment.textContent = `${this.shown} of ${this.events.length}`;

@@ -49,8 +49,9 @@ const STEPS = {
   answered: (e) => entry("end", "Answer", h("p", {}, h("strong", {}, said(e.text)))),
 };
 
-export function stepElement(step, event, began) {
-  const at = event.at && began ? h("time", {}, seconds(Math.max(0, event.at - began))) : null;
+// worked: seconds of work until then.
+export function stepElement(step, event, worked) {
+  const at = event.at ? h("time", {}, seconds(worked)) : null;
   const round = event.round ? h("span", { class: "round" }, `round ${event.round}`) : null;
   return h("li", { class: `step ${step.kind}` }, h("div", { class: "step-head" }, h("h3", {}, step.title), round, at), step.details);
 }
