@@ -28,6 +28,13 @@ class SettingsError(UsageError):
     """An unknown or out-of-range setting."""
 
 
+class StateFormError(UsageError, ValueError):
+    """What a channel of a thread cannot hold was written there by hand.
+
+    A ValueError, because LangGraph's server answers an edit with the words of this kind alone.
+    """
+
+
 class KnowledgeError(ThinkGraphError):
     """A knowledge base that cannot be opened, built or read."""
 

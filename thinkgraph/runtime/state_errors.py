@@ -12,7 +12,7 @@ from typing import Any, NotRequired, Required, get_args, get_origin, get_type_hi
 
 from pydantic import TypeAdapter, ValidationError
 
-from thinkgraph.errors import RunError
+from thinkgraph.errors import RunError, ThinkGraphError
 from thinkgraph.prompts.lines import one_line
 
 _LOST = (KeyError, IndexError, TypeError, AttributeError, ValueError)
@@ -30,6 +30,9 @@ def explain_edits(state: Mapping[str, Any], schema: type[Any] | None) -> Iterato
     """
     try:
         yield
+    except ThinkGraphError:
+        # It says what is wrong, also where it is one of these kinds.
+        raise
     except _LOST as error:
         if not schema or not (said := fault(state, schema)):
             raise

@@ -107,7 +107,7 @@ def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceI
     """Reducer: items by id, the better score wins; of earlier rounds only those that MAX_EVIDENCE leaves room for.
 
     Raises:
-        UsageError: something else was written there by hand.
+        StateFormError: something else was written there by hand.
     """
     merged = dict(old or {})
     for key, item in by_id(new).items():

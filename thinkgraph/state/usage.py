@@ -7,7 +7,7 @@ from typing import NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import StateFormError
 
 Record = TypeVar("Record")
 
@@ -80,7 +80,7 @@ def merge_records(old: dict[str, Record] | None, new: dict[str, Record] | None) 
     """Reducer: records by id, the newer wins.
 
     Raises:
-        UsageError: something else was written there by hand.
+        StateFormError: something else was written there by hand.
     """
     return {**(old or {}), **by_id(new)}
 
@@ -89,10 +89,10 @@ def by_id(new: dict[str, Record] | None) -> dict[str, Record]:
     """What is to be merged into a channel of records.
 
     Raises:
-        UsageError: it is no mapping.
+        StateFormError: it is no mapping.
     """
     if new is not None and not isinstance(new, Mapping):
-        raise UsageError(f"this channel holds a mapping by id, not {new!r:.80}")
+        raise StateFormError(f"this channel holds a mapping by id, not {new!r:.80}")
     return new or {}
 
 

@@ -14,6 +14,7 @@ import pytest
 from cli.conftest import ANSWER, QUESTION
 from integrations.langgraph.conftest import BM25, OTHER, Dev, Model, nothing_blocked, project, serving
 from langgraph_sdk import get_sync_client
+from langgraph_sdk.errors import BadRequestError
 from mcp import Client
 from model_server import ModelServer, ServedCall
 from replies import Answer, Hang
@@ -44,6 +45,14 @@ def test_a_paused_run_is_edited(dev: Dev) -> None:
     answer = dev.ask(thread, None)["answer"]
     assert answer["answers"] == ["Bogota"]
     assert answer["status"] == "grounded"
+
+
+def test_an_edit_that_a_channel_cannot_hold_is_refused_in_words(dev: Dev) -> None:
+    thread = dev.thread()
+    paused(dev, thread)
+    with pytest.raises(BadRequestError, match="this channel holds a mapping by id, not 5"):
+        dev.client.threads.update_state(thread, {"evidence": 5})
+    assert dev.ask(thread, None)["answer"]["answers"] == [ANSWER]
 
 
 def test_a_run_goes_on_from_an_earlier_checkpoint(dev: Dev) -> None:
