@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, get_args
@@ -200,6 +201,32 @@ def test_nothing_but_the_protocol_on_stdout(kb: str) -> None:
         assert process.wait(30) == 0
     assert replies[1]["serverInfo"]["name"] == "thinkgraph"
     assert replies[2]["structuredContent"]["entities"]
+
+
+def test_a_text_that_ends_within_a_character_is_answered(kb: str) -> None:
+    # As a client writes one that it cut in the midst of an emoji; the second line has a whole one.
+    calls = [
+        {"id": number, "method": "tools/call", "params": {"name": "find_entities", "arguments": {"text": text}}}
+        for number, text in ((2, "Panama \ud83d"), (3, "Panama \ud83d\ude00"))
+    ]
+    said = [{"id": 1, "method": "initialize", "params": _HELLO}, {"method": "notifications/initialized"}, *calls]
+    command = [*PROGRAM, "mcp", "--kb", kb]
+    with subprocess.Popen(
+        command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # A line that is not answered is waited for no longer.
+        patience = threading.Timer(60, process.kill)
+        patience.start()
+        process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in said))
+        process.stdin.flush()
+        replies = {reply["id"]: reply["result"] for reply in (json.loads(process.stdout.readline()) for _ in "123")}
+        patience.cancel()
+        process.stdin.close()
+        assert process.wait(30) == 0
+    for number in (2, 3):
+        assert replies[number]["structuredContent"]["entities"][0]["label"] == "Panama"
 
 
 def test_a_client_that_has_gone_is_no_internal_error(kb: str) -> None:

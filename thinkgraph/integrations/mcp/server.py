@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+_HALF = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
+"""Half of a character, written as JSON can; most stand beside their other half."""
 _WRONG = -32602
 """JSON-RPC's number for wrong parameters, which is the protocol's for a resource that is not there."""
 
@@ -57,7 +61,7 @@ def serve(tools: Tools, page: Callable[[], str]) -> None:
 def _wire() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
     """Standard input and output for the protocol alone: whatever else prints, print to standard error; what reads, reads nothing."""
     sys.stdout.flush()
-    source = TextIOWrapper(os.fdopen(os.dup(_STDIN), "rb"), encoding="utf-8", errors="replace")
+    source = _Lines(os.fdopen(os.dup(_STDIN), "rb"), encoding="utf-8", errors="replace")
     sink = TextIOWrapper(os.fdopen(os.dup(_STDOUT), "wb"), encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, _STDIN)
@@ -68,6 +72,20 @@ def _wire() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
     finally:
         os.dup2(source.fileno(), _STDIN)
         os.dup2(sink.fileno(), _STDOUT)
+
+
+class _Lines(TextIOWrapper):
+    """A client's lines, each character whole: the SDK drops a line that ends a text within one, and its client waits for ever."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        line = super().readline(size)
+        if not _HALF.search(line):
+            return line
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            return line
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
 
 
 async def _serve(tools: Tools, page: Callable[[], str], source: TextIOWrapper, sink: TextIOWrapper) -> None:
