@@ -56,7 +56,7 @@ def connect(kb: str, slow: ModelServer) -> Connect:
     @asynccontextmanager
     async def start(*flags: str, url: str = "", program: str = "", shows: bool = False) -> AsyncIterator[Client]:
         env = environment({"OPENAI_BASE_URL": url or slow.base_url})
-        words = [*PROGRAM[:-1], program] if program else PROGRAM
+        words = [*PROGRAM[:2], "-c", program] if program else PROGRAM
         arguments = [*words[1:], "mcp", "--kb", kb, "--model", MODEL, *flags]
         server = StdioServerParameters(command=words[0], args=arguments, env=env)
         more = [advertise(apps.EXTENSION, {"mimeTypes": [apps.MIME_TYPE]})] if shows else []
@@ -89,10 +89,20 @@ async def test_list_and_call(connect: Connect) -> None:
         assert tools["ask"].input_schema["required"] == ["question"]
         assert all(tool.description for tool in tools.values())
 
-        answer = await client.call_tool("ask", {"question": QUESTION, "settings": {"relations": 4}})
+        steps: list[tuple[float, str | None]] = []
+
+        async def told(done: float, _total: float | None, step: str | None) -> None:
+            steps.append((done, step))
+
+        asked = {"question": QUESTION, "settings": {"relations": 4}}
+        answer = await client.call_tool("ask", asked, progress_callback=told)
         assert not answer.is_error, text(answer)
         assert answer.structured_content["answers"] == [ANSWER]
         assert text(answer).splitlines()[0] == ANSWER
+        assert [done for done, _ in steps] == list(range(1, len(steps) + 1))
+        names = [step for _, step in steps]
+        assert (names[0], names[-1]) == ("begin", "answer")
+        assert "relation_prune" in names
         assert "Status: grounded" in text(answer)
         assert "(Panama) -[capital]-> (Panama City)" in text(answer)
         other = await client.call_tool("ask", {"question": QUESTION, "method": "direct"})
@@ -185,7 +195,7 @@ def test_nothing_but_the_protocol_on_stdout(kb: str) -> None:
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "find_entities", "arguments": {"text": "Panama"}}},
     ]
-    command = [*PROGRAM[:-1], NOISY, "mcp", "--kb", kb]
+    command = [*PROGRAM[:2], "-c", NOISY, "mcp", "--kb", kb]
     with subprocess.Popen(
         command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -20,7 +20,7 @@ from thinkgraph.tools.addresses import redacted
 from thinkgraph.version import VERSION
 
 if TYPE_CHECKING:
-    from thinkgraph.integrations.mcp.tools import Tools
+    from thinkgraph.integrations.mcp.tools import Told, Tools
 
 log = logging.getLogger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -109,9 +109,11 @@ def _server(tools: Tools, page: Callable[[], str]) -> Any:
     listed = [types.Tool.model_validate(one) for one in _tools(tools)]
     resources = [types.Resource.model_validate(apps.PAGE)]
 
-    async def call(capabilities: object, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
+    async def call(
+        capabilities: object, told: Told, name: str, arguments: Mapping[str, Any] | None
+    ) -> types.CallToolResult:
         shows = apps.shows_apps(capabilities)
-        return types.CallToolResult.model_validate(await _called(tools, name, arguments or {}, shows=shows))
+        return types.CallToolResult.model_validate(await _called(tools, name, arguments or {}, told, shows=shows))
 
     made: Any = lowlevel.Server
     about = {"version": VERSION, "instructions": _INSTRUCTIONS}
@@ -122,7 +124,10 @@ def _server(tools: Tools, page: Callable[[], str]) -> Any:
         return types.ListToolsResult(tools=listed)
 
     async def on_call_tool(context: Any, params: Any) -> types.CallToolResult:
-        return await call(context.session.client_capabilities, params.name, params.arguments)
+        async def told(done: int, step: str) -> None:
+            await context.session.report_progress(done, message=step)
+
+        return await call(context.session.client_capabilities, told, params.name, params.arguments)
 
     async def on_list_resources(_context: object, _params: object) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=resources)
@@ -144,8 +149,14 @@ def _first(server: Any, listed: list[Any], resources: list[Any], call: Any, page
         return listed
 
     async def call_tool(name: str, arguments: Mapping[str, Any] | None) -> Any:
-        client = server.request_context.session.client_params
-        return await call(client and client.capabilities, name, arguments)
+        context = server.request_context
+        client, token = context.session.client_params, context.meta and context.meta.progressToken
+
+        async def told(done: int, step: str) -> None:
+            if token is not None:
+                await context.session.send_progress_notification(token, done, message=step)
+
+        return await call(client and client.capabilities, told, name, arguments)
 
     async def list_resources() -> list[Any]:
         return resources
@@ -196,11 +207,11 @@ _INSTRUCTIONS = (
 )
 
 
-async def _called(tools: Tools, name: str, arguments: Mapping[str, Any], *, shows: bool) -> dict[str, Any]:
+async def _called(tools: Tools, name: str, arguments: Mapping[str, Any], told: Told, *, shows: bool) -> dict[str, Any]:
     """A tool's result as the protocol writes it; a failure is one line that the client's model can read."""
     events: list[dict[str, Any]] | None = [] if shows else None
     try:
-        text, data = await tools.call(name, arguments, events)
+        text, data = await tools.call(name, arguments, events, told)
     except ThinkGraphError as error:
         words = redacted(one_line(str(error)))
         log.warning("%s: %s", name, words)
@@ -209,8 +220,8 @@ async def _called(tools: Tools, name: str, arguments: Mapping[str, Any], *, show
         # The client learns the kind, the log the rest: one failed call must not end the others.
         log.exception("%s failed", name)
         return _failed(f"internal error ({error.__class__.__name__}); the server's log has the traceback")
-    told = {"_meta": {apps.EVENTS: events}} if events else {}
-    return {"content": [{"type": "text", "text": text}], "structuredContent": data, **told}
+    page = {"_meta": {apps.EVENTS: events}} if events else {}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data, **page}
 
 
 def _failed(words: str) -> dict[str, Any]:

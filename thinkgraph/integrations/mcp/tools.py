@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -48,6 +48,9 @@ class AskArguments(Arguments):
 ARGUMENTS: dict[str, type[Arguments]] = {"ask": AskArguments, **LOOK_UPS}
 """The tools by name, in the order they are listed."""
 
+Told = Callable[[int, str], Awaitable[None]]
+"""Tells a client how many steps of a run are done, and which one came last."""
+
 
 class Witness(Protocol):
     """Turns what LangGraph streams of a run into the events of a page that shows it."""
@@ -87,7 +90,11 @@ class Tools:
         return schema
 
     async def call(
-        self, name: str, given: Mapping[str, Any], events: list[dict[str, Any]] | None = None
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        events: list[dict[str, Any]] | None = None,
+        told: Told | None = None,
     ) -> tuple[str, dict[str, Any]]:
         """Call a tool; gives a text for the client's model, and the same as JSON.
 
@@ -95,6 +102,7 @@ class Tools:
             name: the tool's.
             given: its arguments.
             events: takes those of a run, for a page that shows it.
+            told: hears of each step of a run.
 
         Raises:
             UsageError: no such tool, or wrong arguments.
@@ -107,23 +115,30 @@ class Tools:
             # Stores block; and threads end with the calls, not with the client's patience.
             found = await asyncio.to_thread(arguments.look_up, self.knowledge)
             return shown(found), dict(found)
-        return await self._ask(cast("AskArguments", arguments), events)
+        return await self._ask(cast("AskArguments", arguments), events, told)
 
-    async def _ask(self, arguments: AskArguments, events: list[dict[str, Any]] | None) -> tuple[str, dict[str, Any]]:
+    async def _ask(
+        self, arguments: AskArguments, events: list[dict[str, Any]] | None, told: Told | None
+    ) -> tuple[str, dict[str, Any]]:
         method = arguments.method or next(iter(self.fixed))
         if method not in self.fixed:
             raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
         settings = client_settings(method, self.fixed[method], arguments.settings)
         graph = await asyncio.to_thread(self._graph, method)
         watch = self.watch(self.knowledge) if self.watch and events is not None else None
-        modes: Any = ["custom", "updates", "values"] if watch else ["values"]
+        modes: Any = ["custom", "updates", "values"] if watch else ["updates", "values"]
         state: Mapping[str, Any] = {}
+        done = 0
         async for mode, part in graph.astream({"question": arguments.question}, context=settings, stream_mode=modes):
             if mode == "values":
                 state = cast("Mapping[str, Any]", part)
-            elif watch and events is not None:
+                continue
+            if watch and events is not None:
                 # It looks labels up, and stores block.
                 events += await asyncio.to_thread(lambda *read: list(watch.read(*read)), mode, part)
+            if mode == "updates" and told is not None:
+                done += len(part)
+                await told(done, ", ".join(part))
         if (answer := cast("Answer | None", state.get("answer"))) is None:
             raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
         if watch and events is not None:
