@@ -193,7 +193,9 @@ def nothing_found(state: RunState, settings: RunSettings, *, stopped: str = "") 
     if not (why := stopped or state["stopped"]):
         why = "no entity of the knowledge base fits the question, or nothing is known about it"
         if state["evidence"]:
-            why = f"the evidence gathered in {in_rounds(state['round'])} does not hold the answer"
+            rounds = state["round"]
+            gathered = f" gathered in {in_rounds(rounds)}" if rounds else ""
+            why = f"the evidence{gathered} does not hold the answer"
         elif state["manifest"].get("empty"):
             why = "the knowledge base is empty: there is nothing to look in"
     return unknown(why, settings)
