@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import re
@@ -13,17 +14,19 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
-from thinkgraph.cli.show import json_text, write_json, write_line
+from thinkgraph.cli.show import json_text, many, write_json, write_line
 from thinkgraph.config import absolute, load_config, model_words
 from thinkgraph.errors import RunError, UsageError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
     from thinkgraph.graphs.sqlite_checkpoints import SqliteCheckpoints
     from thinkgraph.models.journal import SqliteJournal
     from thinkgraph.state.answer import Answer
@@ -74,6 +77,23 @@ class RunRow(TypedDict):
     """Id of the thread's last checkpoint before the question, "" where it had none: what came later belongs to it."""
     created: float
     updated: float
+
+
+@functools.cache
+def _schema() -> TypeAdapter[RunRow]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(RunRow)
+
+
+def _read(values: tuple[Any, ...]) -> RunRow | None:
+    """A row of the store; None where it is damaged."""
+    row = dict(zip(RunRow.__annotations__, values, strict=True))
+    try:
+        time.localtime(row["updated"])
+        return _schema().validate_python({**row, "options": json.loads(row["options"])}, strict=True)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
 
 
 def state_folder() -> Path:
@@ -233,38 +253,65 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             self._db.executemany("INSERT INTO event VALUES (?, ?, ?)", rows)
 
     def get(self, thread: str) -> RunRow | None:
-        """The run of a thread."""
-        return next(iter(self._select("WHERE thread = ?", (thread,))), None)
+        """The run of a thread; None where there is none.
+
+        Raises:
+            RunError: it is damaged.
+        """
+        found = self._select("WHERE thread = ?", thread)
+        if thread in found and found[thread] is None:
+            raise self.unreadable([thread])
+        return found.get(thread)
 
     def known(self, thread: str) -> RunRow:
         """The run of a thread.
 
         Raises:
-            RunError: there is none.
+            RunError: there is none, or it is damaged.
         """
         row = self.get(thread)
         if row is None:
-            raise RunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
+            raise _unknown(thread)
         return row
 
     def rows(self) -> list[RunRow]:
-        """All runs, newest first."""
-        return self._select("ORDER BY updated DESC", ())
+        """All runs that can be read, newest first."""
+        return [row for row in self._select("ORDER BY updated DESC").values() if row]
 
-    def _select(self, clause: str, values: tuple[Any, ...]) -> list[RunRow]:
-        columns = list(RunRow.__annotations__)
+    def damaged(self) -> list[str]:
+        """The threads of runs that cannot be read."""
+        return [thread for thread, row in self._select("ORDER BY thread").items() if row is None]
+
+    def unreadable(self, threads: Sequence[str]) -> RunError:
+        """What is said of damaged runs."""
+        found = many(len(threads), "damaged run")
+        return RunError(
+            f"{self.folder / 'runs.sqlite'} has {found}: 'thinkgraph runs rm {' '.join(threads)}' removes what is left"
+        )
+
+    def _select(self, clause: str, *values: str) -> dict[str, RunRow | None]:
+        """Runs by their threads; None for one that is damaged."""
+        columns = ", ".join(RunRow.__annotations__)
         with self.using("runs.sqlite"):
-            found = self._db.execute(f"SELECT {', '.join(columns)} FROM run {clause}", values).fetchall()
-        rows = [cast("RunRow", dict(zip(columns, row, strict=True))) for row in found]
-        return [{**row, "options": json.loads(str(row["options"]))} for row in rows]
+            found = self._db.execute(f"SELECT {columns} FROM run {clause}", values).fetchall()
+        return {str(row[0]): _read(row) for row in found}
+
+    def check(self, thread: str) -> None:
+        """Look whether there is such a run, damaged or not.
+
+        Raises:
+            RunError: there is none.
+        """
+        if thread not in self._select("WHERE thread = ?", thread):
+            raise _unknown(thread)
 
     def remove(self, thread: str) -> None:
-        """Remove a run with its checkpoints and journal.
+        """Remove a run, perhaps a damaged one, with its checkpoints and journal.
 
         Raises:
             RunError: there is no such run, or another process works on it.
         """
-        self.known(thread)
+        self.check(thread)
         with self.lock(thread):
             with self.using():
                 self.checkpointer().delete_thread(thread)
@@ -273,6 +320,10 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
                 self._db.execute("DELETE FROM run WHERE thread = ?", (thread,))
                 self._db.execute("DELETE FROM event WHERE thread = ?", (thread,))
             (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
+
+
+def _unknown(thread: str) -> RunError:
+    return RunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
 
 
 def kept_answer(runs: RunStore, thread: str) -> Answer:
@@ -314,7 +365,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "rm":
             threads = list(dict.fromkeys(args.thread))
             for thread in threads:
-                runs.known(thread)
+                runs.check(thread)
             for thread in threads:
                 runs.remove(thread)
             write_line(f"removed {len(threads)} runs")
@@ -323,15 +374,18 @@ def run(args: argparse.Namespace) -> int:
         elif args.action == "export":
             _export(runs, args.thread, args.out)
         else:
-            _list(runs.rows(), as_json=args.json)
+            damaged = runs.damaged()
+            _list(runs.rows(), as_json=args.json, others=bool(damaged))
+            if damaged:
+                raise runs.unreadable(damaged)
     return 0
 
 
-def _list(rows: list[RunRow], *, as_json: bool) -> None:
+def _list(rows: list[RunRow], *, as_json: bool, others: bool) -> None:
     if as_json:
         write_json(rows)
         return
-    if not rows:
+    if not rows and not others:
         write_line("no runs yet")
     for row in rows:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["updated"]))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -73,7 +75,9 @@ def test_resume_over_another_knowledge_base_is_refused(
 
 def test_a_second_question_never_gets_the_first_ones_answer(ask: Run, cli: Run, kb: str, home: Path) -> None:
     assert ask(QUESTION, "--thread", "t").out.splitlines()[0] == ANSWER
-    options = RunOptions(method="tog2", model=MODEL, kb=kb, settings={"ranker": "bm25"}, prompts=None, prices=None)
+    settings = {"ranker": "bm25"}
+    own = {"text": None, "trust_embedder": False, "prompts": None, "prices": None}
+    options = RunOptions(method="tog2", model=MODEL, kb=kb, settings=settings, **own)
     with RunStore(home) as runs:
         # As a process leaves it that is killed before the question's first checkpoint.
         runs.start("t", "What is the capital of Colombia?", options)
@@ -215,6 +219,39 @@ def test_damaged_files_are_named(ask: Run, cli: Run, home: Path, name: str, harm
         assert str(file) in cli("runs", "export", "t").line
     file.unlink()
     assert ask("What is the capital of Colombia?", "--quiet").out.splitlines()[0] == "Bogota"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "options='{'",
+        "options='[]'",
+        "options=NULL",
+        "question=NULL",
+        "question=x'ff00'",
+        "status=x'ff'",
+        "updated='abc'",
+        "updated=1e30",
+    ],
+)
+def test_a_damaged_row_hides_no_other_run(ask: Run, cli: Run, home: Path, harm: str) -> None:
+    ask(QUESTION, "--thread", "bad")
+    ask(QUESTION, "--thread", "good")
+    with contextlib.closing(sqlite3.connect(home / "runs.sqlite")) as db, db:
+        db.execute(f"UPDATE run SET {harm} WHERE thread = 'bad'")
+    listed = cli("runs")
+    assert listed.code == 5
+    assert listed.out.startswith("good ")
+    assert "'thinkgraph runs rm bad' removes what is left" in listed.line
+    assert [row["thread"] for row in json.loads(cli("runs", "--json").out)] == ["good"]
+    for command in (["resume", "bad"], ["runs", "export", "bad"], ["ask", QUESTION, "--thread", "bad"]):
+        done = cli(*command)
+        assert done.code == 5
+        assert "has 1 damaged run: " in done.line
+    assert cli("runs", "prune", "--days", "0").out == "removed 1 runs\n"
+    assert "no runs yet" not in cli("runs").out
+    assert cli("runs", "rm", "bad").out == "removed 1 runs\n"
+    assert cli("runs").out == "no runs yet\n"
 
 
 def test_home_that_cannot_be_used(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
