@@ -281,6 +281,27 @@ def test_nowhere_to_keep_vectors(
     assert "\n" not in caplog.messages[0]
 
 
+def test_a_full_disk_leaves_no_file_to_warn_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "encodings.sqlite").unlink(missing_ok=True)
+    connect = sqlite3.connect
+
+    def small(file: str | Path, **options: Any) -> sqlite3.Connection:
+        db = connect(file, **options)
+        if file == folder / "encodings.sqlite":
+            db.execute("PRAGMA max_page_count=3")
+        return db
+
+    monkeypatch.setattr("thinkgraph.tools.sqlite.encodings.sqlite3.connect", small)
+    with opened(folder) as store:
+        store.encode()
+    # What did not go into the folder lies in the cache, and the next one finds it there.
+    with opened(folder) as store:
+        assert store.search(["capital of Austria"])[0]
+    assert not caplog.messages
+
+
 def test_a_link_is_not_followed(folder: Path, tmp_path: Path) -> None:
     (folder / "encodings.sqlite").symlink_to(tmp_path / "elsewhere.sqlite")
     with opened(folder) as store:

@@ -200,8 +200,8 @@ def _checksum(text: bytes, windows: int, blob: bytes) -> int:
 def _kept(file: Path, sql: str, rows: list[tuple[Any, ...]]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(file, timeout=_WAIT, isolation_level=None)) as db:
-        db.executescript(f"PRAGMA trusted_schema=OFF; PRAGMA synchronous=NORMAL; {_SCHEMA}")
-        db.execute("BEGIN IMMEDIATE")
+        # One transaction: whoever reads meanwhile sees an empty file or a whole one, a full disk leaves an empty one.
+        db.executescript(f"PRAGMA trusted_schema=OFF; PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE; {_SCHEMA}")
         db.executemany(sql, rows)
         db.execute("COMMIT")
 
@@ -215,14 +215,14 @@ def _may_write(file: Path) -> bool:
 
 
 def _read(file: Path, sql: str, values: list[str | bytes]) -> list[tuple[Any, ...]]:
-    if not file.is_file():
-        return []
     try:
+        if not file.is_file() or not file.stat().st_size:
+            return []
         # Not "ro": what a killed process left half written is undone by the first who may.
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)) as db:
             db.execute("PRAGMA trusted_schema=OFF")
             return db.execute(sql, values).fetchall()
-    except _UNREADABLE as error:
+    except (OSError, *_UNREADABLE) as error:
         _warn(file, str(error))
         return []
 
