@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.testing.conformance.embedder import EmbedderConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
-from thinkgraph.tools.encoders.embeddings import load_embedder, split_words
+from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder, split_words
 from thinkgraph.tools.meter import Meter, count_encoded, count_round_trip, current_meter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from thinkgraph.tools.protocols import Embedder
 
 
@@ -181,3 +184,32 @@ def test_all_threads_that_ask_have_one_encode(monkeypatch):
     assert len(set(seen)) == 1
     with pytest.raises(ValueError, match="no such text"):
         embedder.embed(["broken"])
+
+
+class _Wrong:
+    name = "mine"
+
+    def __init__(self, given: object) -> None:
+        self._given = given
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return self._given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "shape ()"),
+        ([], "shape (0,)"),
+        ([[1.0, 0.0]], "shape (1, 2)"),
+        ([0.5, 0.5], "shape (2,)"),
+        ([[], []], "shape (2, 0)"),
+        ([["x"], ["y"]], "could not convert"),
+        ([[1.0], [1.0, 0.0]], "inhomogeneous"),
+        ([[1.0, float("nan")], [1.0, 0.0]], "not finite"),
+        ([[1e6, 0.0], [1.0, 0.0]], "beyond 65,504"),
+    ],
+)
+def test_vectors_that_are_none_are_the_embedders_fault(given: object, said: str) -> None:
+    with pytest.raises(KnowledgeError, match=f"the embedder 'mine' must give one vector a text.*{re.escape(said)}"):
+        embed_array(_Wrong(given), ["a", "b"])

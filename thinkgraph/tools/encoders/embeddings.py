@@ -42,6 +42,8 @@ _CACHE_SIZE = 4096
 _FINGERPRINT_BYTES = 1 << 16
 _WORDS = 200
 """Words of one stretch of a text, for a model whose window is not known."""
+_LARGEST = 65_504
+"""What a number of two bytes can be, as vectors are kept in."""
 _NOT_LOADED = (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError)
 """What the libraries raise for a model that is not there, or is none."""
 
@@ -56,11 +58,31 @@ class WindowedEmbedder(Protocol):
 
 
 def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of `texts` as one float32 array, shape (len(texts), dimensions). An embedder may have one ready."""
+    """The vectors of `texts` as one float32 array, shape (len(texts), dimensions). An embedder may have one ready.
+
+    Raises:
+        KnowledgeError: the embedder gives something else, or numbers that cannot be kept.
+    """
     direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
-    if direct is not None:
-        return direct(texts)
-    return np.asarray(embedder.embed(texts), np.float32).reshape(len(texts), -1 if texts else 0)
+    given = direct(texts) if direct is not None else embedder.embed(texts)
+    if not texts:
+        return np.empty((0, 0), np.float32)
+    try:
+        found = np.asarray(given, np.float32)
+    except (TypeError, ValueError) as error:
+        raise _unfit(embedder, texts, first_line(error)) from None
+    if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:  # noqa: PLR2004 - texts and dimensions
+        raise _unfit(embedder, texts, f"it gave an array of shape {found.shape}")
+    # Not so for what is no number, either.
+    if not (np.abs(found) <= _LARGEST).all():
+        raise _unfit(embedder, texts, f"it gave numbers that are not finite, or beyond {_LARGEST:,}")
+    return found
+
+
+def _unfit(embedder: Embedder, texts: Sequence[str], why: str) -> KnowledgeError:
+    return KnowledgeError(
+        f"the embedder '{embedder.name}' must give one vector a text, all of one length; for {len(texts)} texts: {why}"
+    )
 
 
 def windows_of(embedder: Embedder, text: str, prefix: str = "") -> list[str]:
