@@ -36,6 +36,10 @@ class RunBusyError(RunError):
     """Another process has the run's lock."""
 
 
+class UnknownRunError(RunError):
+    """There is no such run."""
+
+
 class RunOptions(TypedDict):
     """What a run was started with, as given on the command line; enough to build its graph again."""
 
@@ -322,8 +326,8 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
 
 
-def _unknown(thread: str) -> RunError:
-    return RunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
+def _unknown(thread: str) -> UnknownRunError:
+    return UnknownRunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
 
 
 def kept_answer(runs: RunStore, thread: str) -> Answer:
@@ -401,13 +405,17 @@ def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
         raise UsageError("--days must not be negative")
     before = time.time() - days * DAY
     old = [row for row in runs.rows() if row["updated"] < before and (unfinished or row["status"] != "unfinished")]
-    busy = 0
+    removed = busy = 0
     for row in old:
         try:
             runs.remove(row["thread"])
+            removed += 1
         except RunBusyError:
             busy += 1
-    write_line(f"removed {len(old) - busy} runs" + (f", not {busy} that are being worked on" if busy else ""))
+        except UnknownRunError:
+            # Another process has just removed it.
+            continue
+    write_line(f"removed {removed} runs" + (f", not {busy} that are being worked on" if busy else ""))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from graphs.cases import ROWS
 from model_server import ModelServer
 from replies import Fault, Hang
 
-from thinkgraph.cli.runs import RunOptions, RunStore
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
 from thinkgraph.ingest.build import build_kb
 
 
@@ -156,6 +156,21 @@ def test_prune(ask: Run, cli: Run, served: ModelServer, monkeypatch: pytest.Monk
     assert cli("runs", "prune", "--days", "0").out == "removed 1 runs\n"
     assert cli("runs", "prune", "--days", "0", "--unfinished").out == "removed 1 runs\n"
     assert cli("runs").out == "no runs yet\n"
+
+
+def test_prune_beside_another_one(ask: Run, cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for thread in ("a", "b", "c"):
+        ask(QUESTION, "--thread", thread)
+    rows = RunStore.rows
+
+    def then_pruned(runs: RunStore) -> list[RunRow]:
+        found = rows(runs)
+        runs.remove("b")
+        return found
+
+    monkeypatch.setattr(RunStore, "rows", then_pruned)
+    done = cli("runs", "prune", "--days", "0")
+    assert (done.code, done.out) == (0, "removed 2 runs\n")
 
 
 def test_export(ask: Run, cli: Run, tmp_path: Path) -> None:
