@@ -15,6 +15,7 @@ import pytest
 from fakes import FakeModel
 from graphs.cases import CASES, Case, small_knowledge
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 from pydantic import PrivateAttr
 
 import thinkgraph as tg
@@ -520,3 +521,9 @@ def test_context_overrides_the_build(case: Case) -> None:
     settings = graph.get_state(thread()).values["manifest"]["settings"]
     assert settings["max_calls"] == 42
     assert all(settings[name] == value for name, value in case.settings.items())
+
+
+@pytest.mark.parametrize("journal", [InMemoryStore(), "journal.sqlite"])
+def test_what_is_no_journal_is_refused_at_once(journal: Any) -> None:
+    with pytest.raises(UsageError, match=r"^journal= takes a journal.*tg\.StoreJournal\(store\)$"):
+        tg.build("kg_rag", knowledge="world", model="offline", journal=journal)

@@ -111,7 +111,7 @@ def build(
         journal: where replies are kept so that a resumed run never pays for one twice.
 
     Raises:
-        UsageError: an unknown method or a malformed model name.
+        UsageError: an unknown method, a malformed model name, or what is no journal.
         SettingsError: unknown or out-of-range settings.
         KnowledgeError: the knowledge cannot be opened.
         PromptError: a malformed prompt of your own.
@@ -119,6 +119,12 @@ def build(
     chosen = find_method(method)
     defaults = explicit(settings)
     resolve_settings(chosen.settings, defaults)
+    if journal is not None and not isinstance(journal, Journal):
+        # A LangGraph store has `get` and `put` too: it would only fail when a run is resumed.
+        raise UsageError(
+            f"journal= takes a journal, such as tg.SqliteJournal('journal.sqlite'), not {journal!r:.80}; a LangGraph store is "
+            "given as store=, or as journal=tg.StoreJournal(store)"
+        )
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
