@@ -9,9 +9,9 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.store.base import BaseStore
-from langgraph.types import Checkpointer
+from langgraph.types import Checkpointer, Command
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.checkpoints import strict
@@ -23,7 +23,7 @@ from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import NodeRunner
-from thinkgraph.runtime.state_errors import explain_edits
+from thinkgraph.runtime.state_errors import check_edit
 from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import Ranker
@@ -41,23 +41,33 @@ class MethodGraph(Graph):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """See Pregel."""
-        _must_ask(input)
+        self._check_input(config, input)
         return super().stream(input, _unbounded(config), **kwargs)
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """See Pregel."""
-        _must_ask(input)
+        self._check_input(config, input)
         return super().astream(input, _unbounded(config), **kwargs)
 
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
-        """See Pregel. Raises RunError for a channel in the wrong form that no step could take."""
-        with explain_edits(values or {}, self.builder.state_schema):
-            return super().update_state(config, values, *args, **kwargs)
+        """See Pregel. Raises StateFormError for a channel in the wrong form."""
+        self._check(config, values)
+        return super().update_state(config, values, *args, **kwargs)
 
     async def aupdate_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """As `update_state`."""
-        with explain_edits(values or {}, self.builder.state_schema):
-            return await super().aupdate_state(config, values, *args, **kwargs)
+        self._check(config, values)
+        return await super().aupdate_state(config, values, *args, **kwargs)
+
+    def _check_input(self, config: RunnableConfig | None, given: object) -> None:
+        _must_ask(given)
+        if isinstance(given, Command):
+            self._check(config, given.update)
+
+    def _check(self, config: RunnableConfig | None, values: Any) -> None:
+        # A subgraph's channels are its own.
+        if not ((config or {}).get("configurable") or {}).get("checkpoint_ns"):
+            check_edit(values, self.builder.state_schema)
 
 
 def _must_ask(given: object) -> None:
@@ -138,10 +148,15 @@ def build(
     runner = NodeRunner(deps, chosen.settings, defaults)
     graph = chosen.wire(runner)
     runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
-    compiled = graph.compile(checkpointer=strict(checkpointer), store=store, name=chosen.name)
+    compiled = _compiled(graph, checkpointer=strict(checkpointer), store=store, name=chosen.name)
+    return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
+
+
+def _compiled(graph: StateGraph[Any, Any, Any, Any], **options: Any) -> Graph:
+    compiled = graph.compile(**options)
     # LangGraph compiles to a class of its own.
     compiled.__class__ = MethodGraph
-    return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
+    return compiled
 
 
 def outline(method: str) -> Graph:
@@ -152,7 +167,7 @@ def outline(method: str) -> Graph:
     """
     chosen = find_method(method)
     nothing = cast("Deps", None)  # used by nodes only, and no node ever runs
-    return chosen.wire(NodeRunner(nothing, chosen.settings, {})).compile(name=chosen.name)
+    return _compiled(chosen.wire(NodeRunner(nothing, chosen.settings, {})), name=chosen.name)
 
 
 def offline_model(knowledge: Knowledge) -> Callable[[], BaseChatModel]:

@@ -18,7 +18,6 @@ from thinkgraph.nodes.closing.answer import answer, no_trace
 from thinkgraph.nodes.opening.begin import begin
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.runtime.manifest import run_settings
-from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.answer import Answer, Trace
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, SampleTask, TaskState
 from thinkgraph.state.settings import RunSettings
@@ -68,9 +67,8 @@ def tasks(
         ahead: 1 where the tasks belong to the round to come.
     """
     every = list(parts)
-    with explain_edits(state, RunState):
-        left = remaining(settings, state["calls"], state["work"])
-        number = state["round"] + ahead
+    left = remaining(settings, state["calls"], state["work"])
+    number = state["round"] + ahead
     for (part, about), share in zip(every, shares(left, len(every), keep=keep), strict=True):
         yield (
             TaskState(
@@ -100,14 +98,9 @@ class _Route(RunnableLambda[Any, Any]):
     keep the one without the other, and could not be resumed.
     """
 
-    def __init__(self, decide: Callable[[Any], Any], schema: type[Any]) -> None:
-        super().__init__(decide)
-        self._schema = schema
-
     def invoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002 - Runnable's
         """See Runnable."""
-        with explain_edits(input, self._schema):
-            return self.func(input)
+        return self.func(input)
 
     async def ainvoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
         """See Runnable."""
@@ -119,7 +112,7 @@ class RunGraph(StateGraph[Any, Any, Any, Any]):
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
         """See StateGraph. `path` is a plain function of the state."""
-        return super().add_conditional_edges(source, _Route(path, self.state_schema), path_map)
+        return super().add_conditional_edges(source, _Route(path), path_map)
 
 
 def state_graph(

@@ -1,6 +1,7 @@
-"""A thread's state may be edited by hand (`update_state`, Studio). If a node then fails, the error names the channel in the wrong form.
+"""A thread's state may be edited by hand (`update_state`, Studio). An edit that gives a channel the wrong form is refused.
 
-Nothing is checked beforehand: states that nobody edited would pay for it at every node.
+What is in a state is not checked at every node: states that nobody edited would pay for it. If a node fails over a channel of
+another form, as another release may have left it, the error names that.
 """
 
 from __future__ import annotations
@@ -10,15 +11,29 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
+from langgraph.types import Overwrite
 from pydantic import TypeAdapter, ValidationError
 
-from thinkgraph.errors import RunError, ThinkGraphError
+from thinkgraph.errors import RunError, StateFormError
 from thinkgraph.prompts.lines import one_line
 
 _LOST = (KeyError, IndexError, TypeError, AttributeError, ValueError)
 """What a transition raises over a channel of another form."""
 _UNCHECKED = frozenset({"messages"})
 """LangChain's own."""
+
+
+def check_edit(values: Any, schema: type[Any]) -> None:
+    """Look at what is to be written into channels; None leaves a channel as it is, or empties it.
+
+    Raises:
+        StateFormError: a channel would not have its form.
+    """
+    if not isinstance(values, Mapping):
+        return
+    plain = {name: one.value if isinstance(one, Overwrite) else one for name, one in values.items()}
+    if said := fault({name: one for name, one in plain.items() if one is not None}, schema):
+        raise StateFormError(f"the state of this thread cannot be edited so: {said}")
 
 
 @contextmanager
@@ -30,15 +45,11 @@ def explain_edits(state: Mapping[str, Any], schema: type[Any] | None) -> Iterato
     """
     try:
         yield
-    except ThinkGraphError:
-        # It says what is wrong, also where it is one of these kinds.
-        raise
     except _LOST as error:
         if not schema or not (said := fault(state, schema)):
             raise
         raise RunError(
-            f"the state of this thread cannot be worked on: {said}. If it was edited, edit it again or go on from an earlier "
-            "checkpoint"
+            f"the state of this thread cannot be worked on: {said}; edit it, or go on from an earlier checkpoint"
         ) from error
 
 

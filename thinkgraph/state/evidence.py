@@ -9,7 +9,6 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from thinkgraph.state.knowledge import Direction
-from thinkgraph.state.usage import by_id
 
 MAX_EVIDENCE = 96
 """Most lines of evidence a run keeps: the lowest scores of earlier rounds go first. Those of the newest round all stay."""
@@ -104,13 +103,9 @@ def line_key(item: EvidenceItem) -> str:
 
 
 def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:
-    """Reducer: items by id, the better score wins; of earlier rounds only those that MAX_EVIDENCE leaves room for.
-
-    Raises:
-        StateFormError: something else was written there by hand.
-    """
+    """Reducer: items by id, the better score wins; of earlier rounds only those that MAX_EVIDENCE leaves room for."""
     merged = dict(old or {})
-    for key, item in by_id(new).items():
+    for key, item in (new or {}).items():
         known = merged.get(key)
         # Seen again: it belongs to the newest round's context too, and keeps the better score.
         merged[key] = item if known is None else {**item, "score": max(item["score"], known["score"])}

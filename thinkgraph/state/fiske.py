@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from thinkgraph.state.base import BacktrackState, TaskState
 from thinkgraph.state.knowledge import Direction, Relation
 from thinkgraph.state.settings import DoubtSettings, RunSettings
-from thinkgraph.state.usage import by_id, merge_records
+from thinkgraph.state.usage import merge_records
 
 MAX_ROWS = 60
 """Most branches listed in an answer's trace."""
@@ -261,7 +261,7 @@ class ClueRow(TypedDict):
 
 def merge_branches(old: dict[str, Branch] | None, new: dict[str, Branch] | None) -> dict[str, Branch]:
     """Reducer: branches by id. The newer wins, and those that are gone are dropped. The candidate cap bounds them."""
-    merged = {**(old or {}), **by_id(new)}
+    merged = {**(old or {}), **(new or {})}
     return {key: branch for key, branch in merged.items() if branch["status"] != "gone"}
 
 

@@ -7,8 +7,6 @@ from typing import NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
-from thinkgraph.errors import StateFormError
-
 Record = TypeVar("Record")
 
 
@@ -77,23 +75,8 @@ class Usage(TypedDict):
 
 
 def merge_records(old: dict[str, Record] | None, new: dict[str, Record] | None) -> dict[str, Record]:
-    """Reducer: records by id, the newer wins.
-
-    Raises:
-        StateFormError: something else was written there by hand.
-    """
-    return {**(old or {}), **by_id(new)}
-
-
-def by_id(new: dict[str, Record] | None) -> dict[str, Record]:
-    """What is to be merged into a channel of records.
-
-    Raises:
-        StateFormError: it is no mapping.
-    """
-    if new is not None and not isinstance(new, Mapping):
-        raise StateFormError(f"this channel holds a mapping by id, not {new!r:.80}")
-    return new or {}
+    """Reducer: records by id, the newer wins."""
+    return {**(old or {}), **(new or {})}
 
 
 def active_seconds(work: Iterable[WorkRecord]) -> float:

@@ -15,7 +15,7 @@ from langgraph.types import Command
 
 import thinkgraph as tg
 from thinkgraph.errors import ModelError, RunError
-from thinkgraph.graphs.build import outline
+from thinkgraph.graphs.build import MethodGraph, outline
 from thinkgraph.prompts.parsed import ParsedPrompt
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -133,6 +133,7 @@ def test_an_edited_state_is_explained_within_it() -> None:
     evidence = graph.get_state(THREAD).values["evidence"]
     item = next(iter(evidence))
     broken = {item: {**evidence[item], "score": 2.0, "tails": 5}}
-    graph.update_state(THREAD, {"evidence": broken}, as_node="retrieve")
+    # As another release may have left it.
+    super(MethodGraph, graph).update_state(THREAD, {"evidence": broken}, as_node="retrieve")
     with pytest.raises(RunError, match=r"state of this thread cannot be worked on: 'items\.\d+\.tails'"):
         graph.invoke(None, THREAD)

@@ -50,8 +50,8 @@ def test_a_paused_run_is_edited(dev: Dev) -> None:
 def test_an_edit_that_a_channel_cannot_hold_is_refused_in_words(dev: Dev) -> None:
     thread = dev.thread()
     paused(dev, thread)
-    with pytest.raises(BadRequestError, match="this channel holds a mapping by id, not 5"):
-        dev.client.threads.update_state(thread, {"evidence": 5})
+    with pytest.raises(BadRequestError, match="'topics': Input should be a valid list"):
+        dev.client.threads.update_state(thread, {"topics": "Panama"})
     assert dev.ask(thread, None)["answer"]["answers"] == [ANSWER]
 
 
