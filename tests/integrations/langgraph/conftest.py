@@ -134,6 +134,8 @@ def serving(folder: Path, models: ModelServer, more: Mapping[str, str | None] | 
         }
     )
     command = [str(Path(sys.executable).with_name("langgraph")), "dev", "--no-browser", "--no-reload"]
+    # Else it works on one run at a time.
+    command += ["--n-jobs-per-worker", "10"]
     with (
         log.open("ab") as out,
         subprocess.Popen(

@@ -215,12 +215,16 @@ def test_a_server_killed_under_load_goes_on(tmp_path: Path, method: str) -> None
         time.sleep(2 * latency)
         models.latency = 0.0
         with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            runs = []
             for thread, question in zip(threads, questions, strict=True):
                 client.threads.create(thread_id=thread, if_exists="do_nothing", graph_id=method)
                 values = client.threads.get_state(thread)["values"]
                 # Killed before its first checkpoint there is nothing to go on from: the question is asked again.
                 start = None if values else {"question": question}
-                found: Any = client.runs.wait(thread, method, input=start, context=SETTINGS[method])
+                run = client.runs.create(thread, method, input=start, context=SETTINGS[method])
+                runs.append(run["run_id"])
+            for thread, run_id, question in zip(threads, runs, questions, strict=True):
+                found: Any = client.runs.join(thread, run_id)
                 assert found["answer"]["question"] == question
                 assert found["answer"]["answers"] == [ANSWER]
     again = _asked_again(models.calls)
