@@ -113,7 +113,7 @@ def _digest(*lines: str) -> str:
 
 
 def _caught(call: Flow[T] | None, nothing: T) -> Flow[tuple[T, str]]:
-    """What a call says, if there is one, and why there is none where a ceiling forbids it."""
+    """What a call says, and why a ceiling forbade it (empty where none did). `nothing` stands for what no call said."""
     try:
         return (yield from call) if call else nothing, ""
     except BudgetSpentError as spent:
@@ -121,7 +121,7 @@ def _caught(call: Flow[T] | None, nothing: T) -> Flow[tuple[T, str]]:
 
 
 def _draft(closing: Judged, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Draft:
-    """The draft that the paths lead to; where it is unknown, with what spoke against an answer that was given."""
+    """The draft that the paths lead to. An unknown one says what spoke against an answer that was given."""
     draft = closing.draft or _failed(NOT_SUFFICIENT, ending, state, settings)
     doubted = closing.fault or (closing.doubted[-1] if closing.doubted and draft["status"] == "unknown" else "")
     return unknown(doubted, settings, *ending.notes) if doubted else draft
@@ -130,7 +130,7 @@ def _draft(closing: Judged, ending: _Ending, state: FiskeState, settings: FiskeS
 def _with_memory(
     draft: Draft, context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings
 ) -> Flow[tuple[Draft, str]]:
-    """The draft with what the model remembers, where that is asked, and why the run stopped early."""
+    """The draft, with what the model remembers where that is asked, and why the run stopped early (empty if it did not)."""
     # Without the ending flag nobody knows that an exploration failed, so nothing is asked from memory.
     memory = settings.own_knowledge and draft["status"] == "unknown" and settings.ending_flag
     left = remaining(settings, state["calls"], state["work"])["calls"]

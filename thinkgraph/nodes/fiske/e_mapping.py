@@ -36,9 +36,9 @@ def meant_here(
     on_path: Mapping[tuple[str, str], set[int]],
     named: Collection[int],
 ) -> list[int]:
-    """The clues that a node maps on this relation, without those that belong to another one: it leads to the same node and maps the clue,
-    or the clue is its name.
+    """The clues that a node maps on this relation.
 
+    A clue that belongs to another relation is left out: that relation leads to the same node and maps the clue, or the clue is its name.
     A film that somebody directed and wrote maps the clue "directed by" as what was directed, not as what was written. `named` are
     the clues that are names of relations: a film does not map "has genre", its relation does.
     """

@@ -119,8 +119,8 @@ def _expansions(
 ) -> tuple[list[Expansion], int]:
     """What each walk reaches, and how many triples the candidate cap left out.
 
-    No path returns to an entity that it has passed, unless `revisits` are wanted. An answer may be one ("who wrote the films of their director"), but
-    never the starting point.
+    Without `revisits`, no path returns to an entity that it has passed. An answer may be such an entity ("who wrote the films of their
+    director"), but not the starting point, unless `start_answers` allows it.
     """
     expansions: list[Expansion] = []
     starts = _starts(state)
@@ -188,9 +188,10 @@ def _calls(
 
 
 def _reaching(node: str, group: str, by_node: _ByNode, starts: Collection[str], *, apart: bool) -> list[Triple]:
-    """What leads to a node: what the group itself walked, then the others, but where each branch is asked about `apart`.
+    """The triples that lead to a node: first those that the group itself walked, then those of the others, unless branches are asked about `apart`.
 
-    Where branches meet, the statements of all tell it. Of one group and relation one is enough, and one of each of the `starts`.
+    Where branches meet, the statements of all describe the node. One triple for each group and relation is enough, and one more for each
+    of the `starts`.
     """
     groups = [group, *(other for other in by_node[node] if other != group and not apart)]
     reaching: dict[tuple[str, str, str], Triple] = {}

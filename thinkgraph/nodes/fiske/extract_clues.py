@@ -23,8 +23,8 @@ _MAX_CHARACTERS = 200
 def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     """Ask for numbered clues, one per occurrence. Without a readable reply there are none, and the exploration fails.
 
-    Where the search goes back, its branches are explored once more, and every second time clues are asked for anew; a name of the
-    question that they leave out is a clue then. Other clues begin another exploration.
+    When the search goes back, its branches are explored once more. Every second time, clues are asked for anew, and a name in the
+    question that they leave out becomes a clue too. If these clues differ from the last ones, another exploration begins.
     """
     again = bool(state["backtracked"])
     branches = revived(state["branches"].values()) if again else {}

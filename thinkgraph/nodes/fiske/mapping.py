@@ -1,4 +1,4 @@
-"""What the steps of a round share (FiSKE section 3.4): which clues a branch is asked about and a mapping marks, and the mapping calls."""
+"""What the steps of a round share (FiSKE section 3.4): the clues that a branch is asked about, those that a mapping marks, and the calls."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def offered(branch: Branch, state: FiskeState, settings: FiskeSettings) -> list[
 
 
 def group_of(branch: Branch, state: FiskeState, settings: FiskeSettings) -> str:
-    """Branches that are offered the same clues share their mapping calls; with `per_branch` none do, with `share_all` and on the way back
-    all.
+    """Branches that are offered the same clues share their mapping calls. With `per_branch` none do; with `share_all`, and on the way back,
+    all do.
     """
     if settings.per_branch:
         return branch["id"]

@@ -66,7 +66,7 @@ def outcomes(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
 
 
 def _after(branch: Branch, met: set[str], walked: Sequence[str]) -> Branch:
-    """A branch of the round, after it: its relations in `walked` led on. Those in `met` have a relation that led to nodes."""
+    """A branch as its round leaves it. `walked` are its relations that led on; `met` are the branches with a relation that led to nodes."""
     branch = {**branch, "walked": [*branch["walked"], *walked]}
     if walked:
         return {**branch, "status": "walked"}
@@ -76,9 +76,7 @@ def _after(branch: Branch, met: set[str], walked: Sequence[str]) -> Branch:
 
 
 def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
-    """The branches that the round's outcomes make. Those at the same entity with the same remaining clues are merged, but with
-    `per_branch`.
-    """
+    """The branches that the round's outcomes make. Without `per_branch`, those at the same entity with the same remaining clues are merged."""
     clues = state["clues"]
     mapped = clues_by_option(state)
     on_path = clues_on_path(state["expansions"], settings)

@@ -61,8 +61,8 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
 
 
 def _settled(named: Collection[int], state: FiskeState, settings: FiskeSettings) -> set[int]:
-    """The clues that are names: of relations met so far, and of entities. Empty if none is of a relation, if the search has gone back,
-    and if it cannot go back.
+    """The clues that are names of relations met so far or of entities. Empty if none is a relation's name, if the search has gone back, or
+    if it cannot go back.
     """
     if not named or not settings.backtracks or state["backtracked"]:
         return set()
