@@ -59,9 +59,10 @@ def conclude(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
 
 
 def _gone_over(state: CogGragState) -> Update:
-    """The same mind map, so that its questions without an answer are asked once more, with what they refer to and all that rests on them.
+    """Keep the mind map, and ask the questions that failed once more, with the questions they refer to and all that rest on them.
 
-    Empty where that was done before, and where no sub-question has an answer: then the mind map is at fault.
+    A question failed if it has no answer, or one that a verifier judged wrong. Empty where that was done before, and where every
+    sub-question failed: then the mind map is at fault.
     """
     nodes, solved = state["mind_map"], state["solved"]
     failed = {at for at in nodes if at not in solved or not solved[at]["answers"] or solved[at]["verified"] is False}
@@ -75,7 +76,7 @@ def _gone_over(state: CogGragState) -> Update:
 
 
 def _uprooted(state: CogGragState) -> Update:
-    """No mind map, so that another one is planted; its questions are told as those that led nowhere, as often as they were tried."""
+    """Drop the mind map, so that another one is planted. Its questions join `tried`, each as often as it was tried."""
     nodes = state["mind_map"]
     tried = [nodes[key]["question"] for key in in_order(nodes) if key != ROOT or len(nodes) == 1]
     empty: dict[str, object] = {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "solved", "unfollowed")}
@@ -86,8 +87,8 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     """The run's answer.
 
     `grounded`: triples, passages, or verified answers with evidence of their own support it, and no verifier had the last word
-    against it or against an answer it rests on. `partial`: one had, or an answer it rests on had too many members to follow.
-    In doubt an answer that a verifier judged wrong is none.
+    against it or against an answer it rests on. `partial`: a verifier had, or an answer it rests on had too many members to follow.
+    With `backtracks`, an answer that a verifier judged wrong counts as none.
     """
     stopped, root = state["stopped"], state["solved"][ROOT]
     if not root["answers"] or root["answers"] == [UNDECIDED]:

@@ -98,8 +98,8 @@ class QuestionContext:
     def supporting(self, answers: Sequence[str], cited: Sequence[int], question: str) -> list[int]:
         """Numbers of the lines that support the answers: those of the cited ones that are needed, else any that do; or none.
 
-        A cited known answer is always needed: whether it was verified counts. The line of a known answer supports by its answers, and by the lines they stand on, but not by the words of its
-        question. A known answer from memory supports nothing.
+        A cited known answer is always needed: whether it was verified counts. The line of a known answer supports by its answers, and by
+        the lines they stand on, but not by the words of its question. A known answer from memory supports nothing.
         """
         number = {item["id"]: at for at, item in enumerate(self.items, start=1)}
         bare = [

@@ -35,7 +35,7 @@ def reason(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
 def think(
     role: str, state: QuestionState, context: QuestionContext, settings: CogGragSettings, before: Sequence[Attempt] = ()
 ) -> Flow[Solution]:
-    """One answer: the question's outcome unless it is judged wrong. Not sufficient evidence means "I don't know".
+    """Make one answer. It is the question's outcome unless it is judged wrong. If the evidence is not sufficient, it is "I don't know".
 
     Raises:
         BudgetSpentError: a ceiling leaves no room.

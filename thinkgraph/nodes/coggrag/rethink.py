@@ -25,9 +25,10 @@ def rethink(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
 
 
 def needs_rethink(state: QuestionState, settings: CogGragSettings) -> bool:
-    """Whether the question is to be answered again: its answer was judged wrong, or, in doubt, it has none.
+    """Whether the question is to be answered again: its answer was judged wrong, or, with `backtracks`, it has none.
 
-    Not while an answer below it is missing, and one that was not broken down gets another mind map first.
+    One without an answer is not asked again while an answer below it is missing. A root that was not broken down gets another mind
+    map first.
     """
     attempts = state["solved"][state["id"]]["attempts"]
     if not settings.verify or state["stopped"] or not attempts or len(attempts) > settings.rethinks:

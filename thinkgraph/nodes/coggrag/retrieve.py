@@ -35,7 +35,7 @@ def in_words(parts: Sequence[str], unknown: Mapping[str, str] | None = None) -> 
 
     Args:
         parts: of the key.
-        unknown: questions by id: what is unknown stays, in the words of the question that asks for it, or its own ("?school").
+        unknown: questions by id. If given, what is unknown stays: in the words of the question that asks for it, or in its own ("?school").
     """
     kept = parts if unknown is not None else [part for part in parts if not is_open(part)]
     return one_line(" ".join((unknown or {}).get(part[1:], part[1:]) if is_open(part) else part for part in kept))
@@ -114,8 +114,9 @@ def _once(texts: Iterable[str]) -> list[str]:
 def own_words(state: CogGragState, settings: CogGragSettings) -> list[MapKey]:
     """Questions that are keys themselves, so that the names in them are looked up.
 
-    All, where a ceiling stopped the run before any keys were extracted, and on the way back, as the keys may have been the fault. Else,
-    with `own_names`, those that stand at the end of the mind map, wait for no other's answer and have no key that names an entity.
+    These are all questions if a ceiling stopped the run before any keys were extracted, and on the way back, because the keys may have
+    been the fault. Otherwise, with `own_names`, they are the leaves of the mind map that wait for no other's answer and have no key that
+    names an entity.
     """
     nodes = state["mind_map"]
     ids, questions = listed(nodes)

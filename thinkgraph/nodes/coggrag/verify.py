@@ -14,7 +14,7 @@ from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState
 def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
     """Judge the last answer.
 
-    Wrong without a call: an answer that no line supports, unless memory counts, and one that is not what the question asks for.
+    An answer is wrong without a call if it is not what the question asks for, or if no line supports it where `needs_evidence` holds.
     """
     solution = state["solved"][state["id"]]
     *before, last = solution["attempts"]
@@ -43,7 +43,7 @@ def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
 
 
 def needs_verdict(state: QuestionState, settings: CogGragSettings) -> bool:
-    """Whether the last answer is to be verified. In doubt that of the last re-think is too, and "I don't know" never is."""
+    """Whether the last answer is to be verified. With `backtracks`, that of the last re-think is too, and "I don't know" never is."""
     solution = state["solved"][state["id"]]
     attempts = solution["attempts"]
     if (
