@@ -145,7 +145,7 @@ def history_of(state: FastTogState) -> list[str]:
 def community_search(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     """Search around every growing chain side by side, or around the subjects where no chain grows.
 
-    A choice of at most one candidate for a chain is made here, without a call; with `ask_lone` of none.
+    A chain with at most one candidate is decided here, without a call. With `ask_lone`, only a chain without candidates is.
     """
     chains = growing(state["chains"])
     first = not chains

@@ -184,7 +184,7 @@ def _is_new(community: Community, items: Mapping[str, EvidenceItem]) -> bool:
 
 
 def _is_judged(state: FastTogState, *, last: bool) -> bool:
-    """Whether this evidence was judged before in the same way. The last judgement is another one: it asks for a likely answer too."""
+    """Whether this evidence was judged before in the same way. The last judgement differs: it asks for a likely answer too."""
     if not state["round"] and not state["backtracked"]:
         return False
     # The last round before going back asked for one if its chains grew.

@@ -155,7 +155,7 @@ def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft
 
 
 def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
-    """One pseudo-chunk per candidate and triple, so that entities without text compete; fairly shared among hops if many.
+    """One pseudo-chunk per candidate and triple, so that entities without text compete. If they are many, hops share the room fairly.
 
     A relation path gives one sentence alone, the one that shares most words with the query: its statements differ in names only. A model
     that ranks reads beside it what else the hop reaches.

@@ -15,7 +15,7 @@ from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop, KeptRelation, ro
 
 
 def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
-    """Begin a round: walk the kept relations one hop, in one round trip. Where they are too many, the best ones."""
+    """Begin a round: walk the kept relations one hop, in one round trip. If they are too many, only the best are walked."""
     topics = {topic["id"]: topic for topic in state["topics"]}
     walked = {} if state["stopped"] else {key: one for key, one in state["kept"].items() if one["entity"] in topics}
     # What a path of the beam, or a search that has gone back, was offered together counts once.
@@ -45,7 +45,7 @@ def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
 
 
 def _within(walked: Mapping[str, KeptRelation], routes: Mapping[str, str], most: int) -> dict[str, KeptRelation]:
-    """Of each relation path the first steps that have so many statements together, and at least one."""
+    """The first steps of each relation path: at least one, and as many as have `most` statements or fewer together."""
     counted: Counter[str] = Counter()
     within: dict[str, KeptRelation] = {}
     for key, one in walked.items():

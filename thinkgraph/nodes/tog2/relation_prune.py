@@ -68,8 +68,8 @@ def offered(topics: Sequence[Topic], walked: Sequence[str], turns: int, settings
 
 
 def walked_before(state: BeamState) -> list[str]:
-    """Keys of the relations that a search is not offered again. Until it goes back, one that comes by an entity twice may walk a relation of
-    it twice, as in the paper.
+    """Keys of the relations that a search is not offered again. Until it goes back, a search that comes by an
+    entity twice may walk a relation of it twice, as in the paper.
     """
     return list(state["walked"]) if state["backtracked"] else []
 
