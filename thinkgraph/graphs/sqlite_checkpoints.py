@@ -1,6 +1,6 @@
-"""LangGraph's SQLite checkpointers, which take for a thread's last checkpoint the one written last.
+"""LangGraph's SQLite checkpointers, changed so that a thread's last checkpoint is the one written last.
 
-Theirs is the one of the greatest id, and ids begin with the time of day: where the clock was set back between a run and its
+LangGraph's own take the one with the greatest id, and ids begin with the time of day. If the clock was set back between a run and its
 resumption, the steps made since would count as older than those before, and the answer would not be found.
 """
 

@@ -57,7 +57,7 @@ def settings_in(state: RunState | TaskState, schema: type[S]) -> S:
 def tasks(
     state: Any, settings: RunSettings, parts: Iterable[tuple[str, T]], *, keep: int, ahead: int = 0
 ) -> Iterator[tuple[TaskState, T]]:
-    """The payloads of a fan-out, as far as they are alike, each with what it is about.
+    """For each task of a fan-out, the payload without its subject, and the subject.
 
     Args:
         state: the run's channels (`RunState`).

@@ -23,7 +23,7 @@ _ACTIONS = {"ambiguity": "choose_entity", "budget": "raise_ceiling"}
 
 
 def from_user(question: UserQuestion, read: Callable[[object], T]) -> T:
-    """Pause the run until there is a reply that can be read; each time it cannot, it is asked for again with the reason."""
+    """Pause the run until there is a reply that can be read. After one that cannot, the question is put again with the reason."""
     while True:
         given = interrupt(reviewable(question))
         try:

@@ -49,7 +49,7 @@ _WORKERS = 64
 
 
 _CLOCK = time.time() - time.monotonic()
-"""Beside the steady clock, the time of day: one that is set while the process runs makes no step of a run longer or shorter."""
+"""The time of day less the steady clock, taken once: setting the clock while the process runs makes no step longer or shorter."""
 
 _KEPT = 10_000
 """Replies kept in memory for runs that ask the person and have no journal: a node that waits starts again from its top."""
@@ -72,7 +72,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 async def _to_the_end(future: asyncio.Future[T]) -> T:
-    """What a short piece of work gives. A task that is cancelled, even twice, leaves only when it is done: a reply is kept."""
+    """The result of a short piece of work. A task that is cancelled, even twice, waits until the work is done, so that a reply is kept."""
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:
