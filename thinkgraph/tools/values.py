@@ -1,9 +1,10 @@
-"""Values: which texts are numbers, dates, booleans or quantities; how Wikidata's times, quantities and places read; how long a description is."""
+"""Values: which texts are numbers, dates, booleans or quantities; how Wikidata's and Neo4j's times, quantities and places read."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from datetime import date
+from typing import Any, Literal
 
 ValueKind = Literal["number", "date", "boolean", "quantity"]
 
@@ -11,6 +12,11 @@ DESCRIPTION_LENGTH = 160
 """Characters of the longest description of an entity."""
 
 _LONGEST = 80
+_EPOCH = date(1970, 1, 1).toordinal()
+_ERA_YEARS, _ERA_DAYS = 400, 146_097
+"""Years and days after which the calendar repeats."""
+_DAY_SECONDS = 86_400
+_LAST_YEAR = 9_999
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
@@ -134,3 +140,43 @@ def point_text(text: str) -> str:
         return place_text(found[2], found[1]) if found else text
     except ValueError:
         return text
+
+
+def foreign_time(value: Any) -> str:
+    """A date or time for which Neo4j's driver has no Python value, in ISO 8601, that of a named zone in UTC; "" for any other value.
+
+    It lies before the year 1 or after 9999, or in a time zone that Python does not know.
+    """
+    # In its place the driver gives an object that keeps what the server sent.
+    raw = getattr(value, "raw_data", None)
+    match getattr(raw, "tag", None), getattr(raw, "fields", None):
+        case b"D", [int(days)]:
+            return _day(days)
+        case b"d", [int(seconds), int(nanoseconds)]:
+            return _moment(seconds, nanoseconds)
+        case b"I", [int(seconds), int(nanoseconds), int(offset)]:
+            return _moment(seconds + offset, nanoseconds) + _offset(offset)
+        case b"i", [int(seconds), int(nanoseconds), _]:
+            return _moment(seconds, nanoseconds) + "Z"
+    return ""
+
+
+def _day(days: int) -> str:
+    """The date so many days after the first of January 1970."""
+    eras, rest = divmod(days + _EPOCH - 1, _ERA_DAYS)
+    near = date.fromordinal(rest + 1)
+    year = near.year + eras * _ERA_YEARS
+    return f"{year:{'04' if 0 <= year <= _LAST_YEAR else '+05'}}-{near:%m-%d}"
+
+
+def _moment(seconds: int, nanoseconds: int) -> str:
+    """The date and time so many seconds after that day began, with as much of a fraction as there is."""
+    days, rest = divmod(seconds, _DAY_SECONDS)
+    fraction = f".{nanoseconds:09}".rstrip("0").rstrip(".")
+    return f"{_day(days)}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}{fraction}"
+
+
+def _offset(seconds: int) -> str:
+    """The distance from UTC, to the minute."""
+    minutes = abs(seconds) // 60
+    return f"{'-' if seconds < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if seconds else "Z"

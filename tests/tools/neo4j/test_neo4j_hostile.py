@@ -238,6 +238,38 @@ def test_one_odd_name_among_many(neo4j_server: Database, option: str) -> None:
         assert [row[0]["method"] for row in found] == ["exact", "exact", "exact", "alias"]
 
 
+TIMES = {
+    "date('-0044-03-15')": "-0044-03-15",
+    "date('+12000-02-29')": "+12000-02-29",
+    "date('-999999999-01-01')": "-999999999-01-01",
+    "localdatetime('-0044-03-15T10:05:07.5')": "-0044-03-15T10:05:07.5",
+    "datetime('-0044-03-15T10:05:07Z')": "-0044-03-15T10:05:07Z",
+    "datetime('9999-12-31T23:59:59-05:30')": "9999-12-31T23:59:59-05:30",
+    "datetime('+12000-01-01T00:00:00.000000001+01:00')": "+12000-01-01T00:00:00.000000001+01:00",
+    "datetime('-0044-03-15T10:00:00[UTC]')": "-0044-03-15T10:00:00Z",
+    "datetime('2020-01-01T00:00:00[SystemV/PST8]')": "2020-01-01T08:00:00Z",
+}
+"""Such as the driver has no value for, and how they read."""
+
+
+def far_times(database: Database) -> None:
+    for at, time in enumerate(TIMES):
+        database.run(
+            f"CREATE (:Event {{name: 'event {at}', at: {time}, all: [{time}]}})-[:AFTER {{at: {time}}}]->(:Event {{name: 'x'}})"
+        )
+
+
+def test_dates_before_the_year_1_and_after_9999(neo4j_server: Database) -> None:
+    with neo4j_server.holding("far times", far_times), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        found = store.lookup([f"event {at}" for at in range(len(TIMES))])
+        near = store.neighbourhood([match["entity"]["id"] for (match,) in found])
+        for text, one in zip(TIMES.values(), near, strict=True):
+            *values, after = one["triples"]
+            assert [value["object_label"] for value in values] == [text, text]
+            assert after["qualifiers"] == [["at", text]]
+            assert store.triples([triple["id"] for triple in one["triples"]]) == one["triples"]
+
+
 def rarely_called_otherwise(database: Database) -> None:
     database.run("UNWIND range(0, 999) AS at CREATE (n:Thing {name: 'thing ' + at})")
     # Neither among the first nodes nor in the middle, wherever the server puts them.

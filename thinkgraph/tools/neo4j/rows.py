@@ -26,7 +26,7 @@ from thinkgraph.tools.neo4j.cypher import MOST_ELEMENTS, VALUE_CUT
 from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Roles
 from thinkgraph.tools.sqlite.file import chunks
-from thinkgraph.tools.values import DESCRIPTION_LENGTH, shortened, value_kind
+from thinkgraph.tools.values import DESCRIPTION_LENGTH, foreign_time, shortened, value_kind
 
 _NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN = "node:", "element:", "literal:", "value:", "key:"
 _RESERVED = (_NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN)
@@ -387,7 +387,7 @@ def render(value: Any) -> str:
         ]
         return ", ".join(f"{name} {render(float(number))}" for name, number in found if number is not None)
     iso = getattr(value, "iso_format", None)
-    return str(iso()) if callable(iso) else well_formed(str(value))
+    return str(iso()) if callable(iso) else foreign_time(value) or well_formed(str(value))
 
 
 def elements(value: Any) -> list[str]:
