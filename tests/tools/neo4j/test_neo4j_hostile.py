@@ -238,6 +238,22 @@ def test_one_odd_name_among_many(neo4j_server: Database, option: str) -> None:
         assert [row[0]["method"] for row in found] == ["exact", "exact", "exact", "alias"]
 
 
+UNTIDY = ["  Tom  Reed ", "Silent\nHarbour", "Ann\tLee", "One\u2028\r\nTwo", "Non\u00a0Break", " "]
+
+
+def untidy(database: Database) -> None:
+    database.run("UNWIND $names AS name CREATE (:Thing {name: name, aka: [name + ' again']})", names=UNTIDY)
+
+
+def test_names_with_white_space_of_all_kinds(neo4j_server: Database) -> None:
+    with neo4j_server.holding("untidy", untidy), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        wanted = ["tom reed", "Silent Harbour", "Ann Lee", "One  Two", "Non Break"]
+        assert [[match["name"] for match in row] for row in store.lookup(wanted)] == [
+            [name.strip()] for name in UNTIDY[:-1]
+        ]
+        assert [len(row) for row in store.lookup([f"{name} again" for name in wanted])] == [1] * len(wanted)
+
+
 TIMES = {
     "date('-0044-03-15')": "-0044-03-15",
     "date('+12000-02-29')": "+12000-02-29",

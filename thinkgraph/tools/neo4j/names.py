@@ -274,7 +274,8 @@ class Neo4jNames:
         made = ", ".join(_template(name) for name in group.names if len(name.keys) > 1 or name.prefix)
         lists = [f"[{made}]", *map(_elements, dict.fromkeys((*plain, *group.aliases)))]
         texts = f"[y IN {' + '.join(lists)} | toStringOrNull(y)]"
-        return f"{group.match} WITH n, [x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}] AS names"
+        lowered = f"[x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}]"
+        return f"{group.match} WITH n, [x IN {lowered} | {_TIDY}] AS names"
 
     def _found(self, row: Row) -> _Found:
         head, details, edges, aliases, degree = row
@@ -359,6 +360,15 @@ def _elements(key: str) -> str:
     return (
         f"CASE WHEN {value} IS NULL THEN [] WHEN toStringOrNull({value}) IS NULL THEN {value}[..200] ELSE [{value}] END"
     )
+
+
+_SPACES = r"[' ', '\t', '\n', '\u000b', '\f', '\r', '\u0085', '\u2028', '\u2029']"
+"""White space of a name in the form of Unicode that is compared."""
+_TIDY = (
+    f"CASE WHEN x CONTAINS '  ' OR x <> trim(x) OR any(s IN {_SPACES}[1..] WHERE x CONTAINS s) "
+    f"THEN substring(reduce(all = '', w IN [w IN split(x, {_SPACES}) WHERE w <> ''] | all + ' ' + w), 1) ELSE x END"
+)
+"""Cypher for a name `x` with one space wherever it has some white space."""
 
 
 def _template(name: Template) -> str:
