@@ -238,6 +238,24 @@ def test_one_odd_name_among_many(neo4j_server: Database, option: str) -> None:
         assert [row[0]["method"] for row in found] == ["exact", "exact", "exact", "alias"]
 
 
+FOLDED = ["Hauptstraße", "Οδυσσευς", "İzmir"]
+
+
+def folding(database: Database) -> None:
+    database.run("UNWIND $names AS name CREATE (:Place {name: name})", names=FOLDED)
+    database.run("CREATE FULLTEXT INDEX places FOR (n:Place) ON EACH [n.name]")
+
+
+@pytest.mark.parametrize("scanned", [0, 100])
+def test_letters_that_folding_changes(neo4j_server: Database, monkeypatch: pytest.MonkeyPatch, scanned: int) -> None:
+    monkeypatch.setattr(names, "SCANNED", scanned)
+    with neo4j_server.holding("folding", folding), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert [[match["name"] for match in row] for row in store.lookup(FOLDED)] == [[name] for name in FOLDED]
+        assert [row[0]["name"] for row in store.search(FOLDED)] == FOLDED
+        if scanned:
+            assert [match["name"] for match in store.lookup(["HAUPTSTRASSE"])[0]] == FOLDED[:1]
+
+
 UNTIDY = ["  Tom  Reed ", "Silent\nHarbour", "Ann\tLee", "One\u2028\r\nTwo", "Non\u00a0Break", " "]
 
 

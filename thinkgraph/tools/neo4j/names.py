@@ -269,6 +269,8 @@ class Neo4jNames:
             if self._reader.connection.version >= _NORMALISES
             else "toLower(left(x, {}))"
         )
+        # The small letters that have a common form with others once their case is folded.
+        normal = f"replace(replace({normal}, 'ß', 'ss'), 'ς', '\N{GREEK SMALL LETTER SIGMA}')"
         # Every value of a name's one property finds its node; joined ones and those behind a word are made of the first.
         plain = [name.keys[0] for name in group.names if len(name.keys) == 1 and not name.prefix]
         made = ", ".join(_template(name) for name in group.names if len(name.keys) > 1 or name.prefix)
@@ -292,10 +294,13 @@ def _by_name(given: Mapping[str, set[str]]) -> _Query:
     lowered = {unicodedata.normalize("NFKC", name).lower() for names in given.values() for name in names}
     # Cypher writes a number with its fraction, `rows.render` without a needless one.
     lowered |= {f"{norm}.0" for norm in given if norm.isdecimal()}
-    quotable = (norm.replace("\\", "\\\\").replace('"', '\\"') for norm in sorted(given))
+    # Analyzers lower the case, letter by letter, and do not fold it: "ß" and "İ" are asked for as they were given, too.
+    written = ((name, norm) for norm, names in given.items() for name in names)
+    asked = {*given, *(name for name, norm in written if (name.lower(), len(name)) != (norm, len(norm)))}
+    quotable = (name.replace("\\", "\\\\").replace('"', '\\"') for name in sorted(asked))
     return _Query(
         scan="WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank",
-        lines=[f'"{norm}"' for norm in quotable],
+        lines=[f'"{name}"' for name in quotable],
         limit=_PER_NAME,
         parameters={
             "wanted": sorted({*given, *lowered}),
@@ -349,9 +354,10 @@ def _weight(word: str) -> float:
 
 
 def _all_words(text: str) -> list[str]:
-    """The words of a text, with their accents and without."""
+    """The words of a text, without their accents, with them, and with their case lowered but not folded ("ß")."""
     text = well_formed(text)[: 10 * _LONGEST]
-    return words_of(text)[:_LONGEST] + folded_words(normal_name(text))[:_LONGEST]
+    lowered = unicodedata.normalize("NFKC", text).lower()
+    return [word for form in (folded(text), normal_name(text), lowered) for word in folded_words(form)[:_LONGEST]]
 
 
 def _elements(key: str) -> str:
