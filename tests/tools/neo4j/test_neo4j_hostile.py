@@ -256,6 +256,28 @@ def test_letters_that_folding_changes(neo4j_server: Database, monkeypatch: pytes
             assert [match["name"] for match in store.lookup(["HAUPTSTRASSE"])[0]] == FOLDED[:1]
 
 
+WORDS = ["alpha", "bravos", "charlie", "deltas", "echoes", "foxtrot", "golfing", "hotels", "indiana", "juliet", "limas"]
+
+
+def much_alike(database: Database) -> None:
+    rows = [
+        " ".join(f"{word[:at]}{letter}{word[at + 1 :]}" for word in WORDS)
+        for at in range(1, 5)
+        for letter in "bfghjkmnpqstvwxyz"
+    ]
+    database.run("UNWIND $rows AS row CREATE (:Thing {name: row, aka: row})", rows=[*rows, " ".join(WORDS)])
+    database.run("CREATE FULLTEXT INDEX things FOR (n:Thing) ON EACH [n.name, n.aka]")
+
+
+def test_more_clauses_than_lucene_takes(neo4j_server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long names in several fields, with many words spelt alike; and a long stretch of a script without spaces."""
+    monkeypatch.setattr(names, "SCANNED", 0)
+    with neo4j_server.holding("much alike", much_alike), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        (found,) = store.search([" ".join(WORDS)], fuzzy=True)
+        assert found[0]["name"] == " ".join(WORDS)
+        assert store.search(["".join(map(chr, range(0x4E00, 0x4E00 + 900)))]) == [[]]
+
+
 UNTIDY = ["  Tom  Reed ", "Silent\nHarbour", "Ann\tLee", "One\u2028\r\nTwo", "Non\u00a0Break", " "]
 
 

@@ -5,7 +5,8 @@ which Cypher takes no parameters for, are quoted here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
 
 CUT = 9_000
 """Characters of a value that are ever fetched to identify or name something: more than any index holds."""
@@ -13,6 +14,8 @@ VALUE_CUT = 300
 """Characters of a literal value that are kept."""
 MOST_ELEMENTS = 500
 """Elements of a list property that are triples."""
+_CLAUSES = 1_000
+"""Clauses of one query in Lucene's language: it refuses one of more than 1,024."""
 _LUCENE = re.compile(r'([+\-!(){}\[\]^"~*?:\\/&|\s])')
 
 
@@ -98,9 +101,14 @@ def literally(text: str) -> str:
     return _LUCENE.sub(r"\\\1", text)
 
 
-def in_fields(keys: Iterable[str], what: str) -> str:
-    """A Lucene query for the same in several fields."""
-    return " OR ".join(f"{literally(key)}:{what}" for key in keys)
+def in_fields(keys: Collection[str], parts: Sequence[str], clauses: int = 1) -> str:
+    """A Lucene query for any of some parts (words, phrases) in any of several fields: the first so many that Lucene takes.
+
+    Each part may become as many as `clauses`; in scripts without spaces every letter of a word may be one.
+    """
+    ends = accumulate(max(clauses, 1 if part.isascii() else len(part)) * len(keys) for part in parts)
+    taken = [part for at, (part, end) in enumerate(zip(parts, ends, strict=True)) if not at or end <= _CLAUSES]
+    return " OR ".join(f"{literally(key)}:({' OR '.join(taken)})" for key in sorted(keys))
 
 
 def advice(doing: str, name: str, labels: Iterable[str], keys: Iterable[str], instead: Sequence[str] = ()) -> str:

@@ -25,6 +25,8 @@ _LABELS_AT_ONCE = 200
 _NORMALISES = (5, 17)
 _CANDIDATES = 60
 _PER_NAME = 100
+_SPELLINGS = 50
+"""Words spelt alike that Lucene looks for in place of one."""
 _MOST_ROWS = 3_000
 _LONGEST = 300
 _LEAST_SIMILAR = 0.55
@@ -121,12 +123,14 @@ class _Query(NamedTuple):
 
     scan: str
     """Cypher that goes on from a node `n` with its `names` to those with a `rank`."""
-    lines: list[str]
-    """What full-text indexes are asked for in each field, in Lucene's language."""
+    lines: list[list[str]]
+    """What full-text indexes are asked for, in Lucene's language: in each line any of some words or phrases."""
     limit: int
     """Nodes that an index gives for a line, at most."""
     parameters: dict[str, Any]
     """Of `scan`; `written` is looked up in other indexes."""
+    clauses: int = 1
+    """Clauses that Lucene may make of each word or phrase."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +254,7 @@ class Neo4jNames:
         branches = []
         for at, (name, keys) in enumerate(self.ways.fulltext.items()):
             parameters[f"index{at}"] = name
-            parameters[f"lines{at}"] = [cypher.in_fields(sorted(keys), line) for line in query.lines]
+            parameters[f"lines{at}"] = [cypher.in_fields(keys, line, query.clauses) for line in query.lines]
             branches.append(
                 f"UNWIND $lines{at} AS line CALL db.index.fulltext.queryNodes($index{at}, line, {{limit: {query.limit}}}) "
                 "YIELD node, score RETURN node AS n, score AS rank"
@@ -300,7 +304,7 @@ def _by_name(given: Mapping[str, set[str]]) -> _Query:
     quotable = (name.replace("\\", "\\\\").replace('"', '\\"') for name in sorted(asked))
     return _Query(
         scan="WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank",
-        lines=[f'"{name}"' for name in quotable],
+        lines=[[f'"{name}"'] for name in quotable],
         limit=_PER_NAME,
         parameters={
             "wanted": sorted({*given, *lowered}),
@@ -316,7 +320,7 @@ def _by_words(queries: Sequence[Sequence[str]]) -> _Query:
     return _Query(
         scan=f"WITH n, names, {part} AS part WHERE part > 0 "
         f"RETURN n, 2.0 * {whole} + part AS rank ORDER BY rank DESC LIMIT toInteger($most)",
-        lines=[f"({' OR '.join(map(cypher.literally, one[:_CANDIDATES]))})" for one in queries if one],
+        lines=[[cypher.literally(word[:_LONGEST]) for word in one[:_CANDIDATES]] for one in queries if one],
         limit=_CANDIDATES,
         parameters={"words": sorted({word for one in queries for word in one})},
     )
@@ -339,13 +343,14 @@ def _by_spelling(queries: Sequence[str]) -> _Query:
         "size([g IN t.grams WHERE (' ' + x + ' ') CONTAINS g])]"
     )
     best = f"reduce(best = 0, h IN {hits} | CASE WHEN h > best THEN h ELSE best END)"
-    fuzzy = [" OR ".join(map(_fuzzy, words_of(text)[:12])) for text in queries]
+    fuzzy = [[_fuzzy(word) for word in words_of(text)[:12]] for text in queries]
     return _Query(
         scan=f"UNWIND $texts AS t WITH n, t, {best} AS best WHERE best >= t.least "
         "RETURN n, max(best * 1.0 / size(t.grams)) AS rank ORDER BY rank DESC LIMIT toInteger($most)",
-        lines=[f"({text})" for text in fuzzy if text],
+        lines=[line for line in fuzzy if line],
         limit=_CANDIDATES,
         parameters={"texts": texts},
+        clauses=_SPELLINGS,
     )
 
 

@@ -66,10 +66,9 @@ class TextFinder:
         return list(dict.fromkeys(str(element) for element, _ in found))[:limit]
 
     def _indexed(self, words: Sequence[str], limit: int) -> list[Row]:
-        either = f"({' OR '.join(map(cypher.literally, words))})"
+        parts = list(map(cypher.literally, words))
         queries = [
-            {"index": name, "line": cypher.in_fields(sorted(keys), either)}
-            for name, keys in sorted(self.indexes.items())
+            {"index": name, "line": cypher.in_fields(keys, parts)} for name, keys in sorted(self.indexes.items())
         ]
         query = (
             "UNWIND $queries AS a CALL db.index.fulltext.queryNodes(a.index, a.line, {limit: toInteger($limit)}) "
