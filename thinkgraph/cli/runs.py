@@ -263,7 +263,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             RunError: it is damaged.
         """
         found = self._select("WHERE thread = ?", thread)
-        if thread in found and found[thread] is None:
+        if None in found.values():
             raise self.unreadable([thread])
         return found.get(thread)
 
@@ -280,11 +280,12 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
 
     def rows(self) -> list[RunRow]:
         """All runs that can be read, newest first."""
-        return [row for row in self._select("ORDER BY updated DESC").values() if row]
+        return self.rows_and_damaged()[0]
 
-    def damaged(self) -> list[str]:
-        """The threads of runs that cannot be read."""
-        return [thread for thread, row in self._select("ORDER BY thread").items() if row is None]
+    def rows_and_damaged(self) -> tuple[list[RunRow], list[str]]:
+        """The same, and the threads of those that cannot be read."""
+        found = self._select("ORDER BY updated DESC, thread")
+        return [row for row in found.values() if row], [thread for thread, row in found.items() if row is None]
 
     def unreadable(self, threads: Sequence[str]) -> RunError:
         """What is said of damaged runs."""
@@ -378,8 +379,8 @@ def run(args: argparse.Namespace) -> int:
         elif args.action == "export":
             _export(runs, args.thread, args.out)
         else:
-            damaged = runs.damaged()
-            _list(runs.rows(), as_json=args.json, others=bool(damaged))
+            rows, damaged = runs.rows_and_damaged()
+            _list(rows, as_json=args.json, others=bool(damaged))
             if damaged:
                 raise runs.unreadable(damaged)
     return 0
