@@ -63,10 +63,10 @@ def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]
     Raises:
         KnowledgeError: the embedder gives something else, or numbers that cannot be kept.
     """
-    direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
-    given = direct(texts) if direct is not None else embedder.embed(texts)
     if not texts:
         return np.empty((0, 0), np.float32)
+    direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
+    given = direct(texts) if direct is not None else embedder.embed(texts)
     try:
         found = np.asarray(given, np.float32)
     except (TypeError, ValueError) as error:
