@@ -17,6 +17,7 @@ from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.integrations.mcp import apps
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
+from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.version import VERSION
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class _Lines(TextIOWrapper):
             value = json.loads(line)
         except (ValueError, RecursionError):
             return line
-        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode() + "\n"
+        return well_formed(json.dumps(value, ensure_ascii=False)) + "\n"
 
 
 async def _serve(tools: Tools, page: Callable[[], str], source: TextIOWrapper, sink: TextIOWrapper) -> None:
