@@ -32,7 +32,7 @@ from replies import Answer, Drop, Fault, Garbage, Hang, Raw, Reply
 from thinkgraph.models.offline.rule_based import estimate_tokens
 from thinkgraph.prompts.parsed import kind_asked
 
-__all__ = ["ModelServer", "ServedCall", "answers_of", "main"]
+__all__ = ["ModelServer", "ServedCall", "answers_of", "asked_twice", "main"]
 
 _CHUNK = 24
 
@@ -64,6 +64,13 @@ class ServedCall:
         """The last message's text."""
         content = self.messages[-1].get("content") if self.messages else ""
         return content if isinstance(content, str) else json.dumps(content)
+
+
+def asked_twice(calls: Sequence[ServedCall]) -> list[ServedCall]:
+    """The first requests of those that were made again."""
+    first: dict[str, ServedCall] = {}
+    firsts = [first.setdefault(json.dumps(call.messages), call) for call in calls]
+    return [one for one, call in zip(firsts, calls, strict=True) if one is not call]
 
 
 Script = Iterable[Answer] | Callable[[ServedCall], Answer]

@@ -16,7 +16,7 @@ from integrations.langgraph.conftest import BM25, OTHER, Dev, Model, nothing_blo
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import BadRequestError
 from mcp import Client
-from model_server import ModelServer, ServedCall
+from model_server import ModelServer, ServedCall, asked_twice
 from replies import Answer, Hang
 
 from thinkgraph.graphs.registry import NAMES
@@ -186,15 +186,6 @@ def test_a_reply_that_a_killed_step_had_is_not_paid_again(tmp_path: Path, method
         assert len(models.calls) > before, "what was in flight is asked again"
 
 
-def _asked_again(calls: list[ServedCall]) -> list[ServedCall]:
-    """The first requests of those that were made again."""
-    first: dict[str, ServedCall] = {}
-    for call in calls:
-        first.setdefault(json.dumps(call.messages), call)
-    once = {id(call) for call in first.values()}
-    return [first[json.dumps(call.messages)] for call in calls if id(call) not in once]
-
-
 @pytest.mark.parametrize("method", ["tog2", "fasttog"])
 def test_a_server_killed_under_load_goes_on(tmp_path: Path, method: str) -> None:
     """Many threads at a time, some not yet begun, some in the middle, some done: each goes on, and pays for nothing twice."""
@@ -227,7 +218,7 @@ def test_a_server_killed_under_load_goes_on(tmp_path: Path, method: str) -> None
                 found: Any = client.runs.join(thread, run_id)
                 assert found["answer"]["question"] == question
                 assert found["answer"]["answers"] == [ANSWER]
-    again = _asked_again(models.calls)
+    again = asked_twice(models.calls)
     assert all(call.received < killed < (call.answered or killed) + latency for call in again), "was in flight"
     assert len(again) <= UNDER_LOAD
 
