@@ -213,7 +213,8 @@ def needed(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], q
     A line leads to another if it names the thing that the other one starts from. Where the question compares, the lines that say
     the same of other things are needed too.
     """
-    kept = {number for number in cited if any(holds(answer, [lines[number - 1]]) for answer in answers)}
+    shown = {number: f" {fold(lines[number - 1])} " for number in cited}
+    kept = {number for number in cited if any(_holds(answer, [lines[number - 1]], shown[number]) for answer in answers)}
     if kept.issuperset(cited) or not all_hold(answers, [lines[number - 1] for number in sorted(kept)]):
         return list(cited)
     items = {number: parse_item(number, lines[number - 1]) for number in cited}
@@ -222,7 +223,6 @@ def needed(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], q
         kept |= {number for number in cited if not said.isdisjoint(_said(items[number]))}
     asked = f" {fold(question)} "
     heads = {number: fold(_head(item)) for number, item in items.items()}
-    shown = {number: f" {fold(lines[number - 1])} " for number in cited}
     new = set(kept)
     while new:
         wanted = {heads[number] for number in new if heads[number] and f" {heads[number]} " not in asked}
