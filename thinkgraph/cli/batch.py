@@ -137,8 +137,11 @@ def run(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What the results are results of: the same command goes on with them, another does not."""
     from thinkgraph.graphs.registry import find_method
+    from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.state.settings import resolve_settings
 
+    # A server has prompts of its own.
+    prompts = PromptLibrary(None if args.url else args.prompts).own
     text = f" and {redacted(args.text)}" if args.text else ""
     return {
         "questions": source.name,
@@ -146,6 +149,7 @@ def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -
         "settings": resolve_settings(find_method(args.method).settings, settings).model_dump(mode="json"),
         "where": args.url or f"{model_words(args.model)} over {redacted(args.kb)}{text}",
         "assistant": args.assistant,
+        **({"prompts": prompts} if prompts else {}),
         **({"queue": True} if args.queue else {}),
     }
 

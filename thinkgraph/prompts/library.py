@@ -276,6 +276,11 @@ class PromptLibrary:
         if not self._own:
             raise PromptError(f"prompt folder {root} holds no <method>/<role>{_SUFFIX} file")
 
+    @property
+    def own(self) -> dict[str, str]:
+        """Digests of the prompts that are not built in, by role."""
+        return {role: prompt.digest for role, prompt in self._own.items()}
+
     def get(self, role: str) -> Prompt:
         """The prompt of a role. Raises PromptError where there is none."""
         return self._own.get(role) or _builtin(role)

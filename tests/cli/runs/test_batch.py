@@ -17,6 +17,7 @@ from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use
 from model_server import ModelServer, ServedCall
 from replies import Fault, Hang
 
+import thinkgraph
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.eval.batch import BatchItem, finished, run_batch
 from thinkgraph.eval.record import RecordFile
@@ -408,3 +409,20 @@ def test_who_comes_second_leaves_the_plan_alone(cli: Run, tmp_path: Path, kb: st
         first.keep({"id": "a"})
     with RecordFile(out, plan) as again:
         assert list(again.records()) == [{"id": "a"}]
+
+
+def test_answers_by_other_prompts_are_other_results(cli: Run, tmp_path: Path, kb: str, served: ModelServer) -> None:
+    known = Path(thinkgraph.__file__).parent / "prompts" / "tog2" / "steer.prompt"
+    own = tmp_path / "prompts" / "tog2" / "steer.prompt"
+    own.parent.mkdir(parents=True)
+    changed = known.read_text("utf-8").replace("as short as possible", "in full")
+    own.write_text(changed, "utf-8")
+    out = tmp_path / "out.jsonl"
+    words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+    assert cli(*words, "--prompts", str(own.parents[1])).code == 0
+    asked = len(served.calls)
+    assert "1 answered before" in cli(*words, "--prompts", str(own.parents[1])).err
+    own.write_text(changed.replace("in full", "whole"), "utf-8")
+    for other in (("--prompts", str(own.parents[1])), ()):
+        assert "holds other results (they differ in prompts)" in cli(*words, *other).line
+    assert len(served.calls) == asked
