@@ -121,8 +121,9 @@ def test_clues_of_all_rounds_stay_where_the_paper_is_wanted(sent: list[list[Any]
 
     assert told() == ["", "first", "second"]
     assert not any("clues so far, which are kept" in system.content for system, *_ in sent)
-    assert told(clue_history=True) == ["", "first", "first second"]
-    assert any("clues so far, which are kept" in system.content for system, *_ in sent)
+    for fused in (True, False):
+        assert told(clue_history=True, fused=fused) == ["", "first", "first second"]
+        assert any("clues so far, which are kept" in system.content for system, *_ in sent)
 
 
 def test_context_retrieval_ranks_by_the_round_query() -> None:

@@ -32,8 +32,8 @@ STEER = "tog2.steer"
 _NEXT: Mapping[tuple[str, ...], str] = {
     (): NEXT_NONE,
     ("clues",): (
-        'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light so far '
-        "that helps. Leave it empty if it is sufficient."
+        'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light {new}. '
+        "Leave it empty if it is sufficient."
     ),
     ("clues", "query"): (
         'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light {new}, '
