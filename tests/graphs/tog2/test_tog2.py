@@ -104,6 +104,13 @@ def test_query_reform_is_a_call_of_its_own_in_split_mode() -> None:
     assert split.roles.count("tog2.query_reform") == split.roles.count("tog2.reason") - 1
 
 
+def test_query_reform_is_not_asked_without_clues() -> None:
+    replies = {"tog2.reason": {**NEVER, "clues": ""}}
+    _, model = ask(BORDERS, replies, preset="paper", ranker="bm25", depth=2)
+    assert model.roles.count("tog2.reason") == 3
+    assert "tog2.query_reform" not in model.roles
+
+
 def test_query_reform_and_clues_are_off_together() -> None:
     _, with_clues = ask(BORDERS, {}, depth=2)
     _, without = ask(BORDERS, {}, depth=2, clues=False, fused=False)
@@ -218,6 +225,15 @@ def test_no_topic_with_own_knowledge_is_one_call_from_memory() -> None:
     answer, model = ask("What is the capital of France?", {"tog2.reason": known}, own_knowledge=True)
     assert model.roles == ["tog2.reason"]
     assert (answer["status"], answer["answers"]) == ("memory", ["Paris"])
+
+
+def test_topic_prune_starts_from_w_entities_at_most_however_many_are_chosen() -> None:
+    lands = ["Panama", "Colombia", "Peru", "Chile"]
+    knowledge = Knowledge(graph=MemoryGraphStore([(land, "continent", "America") for land in lands]))
+    replies = {"tog2.topic_prune": {"numbers": [1, 2, 3, 4]}}
+    _, model = ask(f"Where are {', '.join(lands)}?", replies, knowledge, preset="paper", depth=1)
+    (prune,) = (prompt for prompt in model.asked if prompt.role == "tog2.relation_prune")
+    assert len(prune.lines("entities")) == 3
 
 
 def test_topic_prune_off_starts_from_the_best_links() -> None:
@@ -420,6 +436,24 @@ def test_triples_take_no_place_among_the_chunks_where_the_paper_is_wanted() -> N
     assert "Colombia" in paper[0]
     assert "coffee" in paper[1]
     assert any("75417" in line for line in shown(bare, rank_triples=False))
+
+
+def test_entity_prune_leaves_out_what_the_llm_ranker_scores_0() -> None:
+    passages = [
+        Passage(id=land, entities=[land], title=land, section="", text=f"{land} grows {crop}.")
+        for land, crop in (("Colombia", "coffee"), ("Costa Rica", "bananas"))
+    ]
+    rows = [("Panama", "borders", land) for land in ("Colombia", "Costa Rica")]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore(passages))
+
+    def coffee(prompt: ParsedPrompt) -> Any:
+        return {"scores": [[item.number, 9] for item in prompt.lines("options") if "coffee" in item.text]}
+
+    replies = {"rank.texts": coffee}
+    _, model = ask("Who beside Panama grows coffee?", replies, knowledge, preset="paper", ranker="llm", depth=1)
+    shown = [item.passage for item in model.asked[-1].lines("evidence") if item.passage]
+    assert len(shown) == 1
+    assert "coffee" in shown[0]
 
 
 def test_the_llm_ranker_is_counted_apart_and_asked_in_batches() -> None:
