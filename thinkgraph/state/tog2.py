@@ -91,7 +91,9 @@ class BeamSettings(DoubtSettings):
 
 
 class Tog2Settings(BeamSettings, ChunkSettings):
-    """ToG-2's settings; defaults as in the paper where it gives them."""
+    """ToG-2's settings. W, D, K, `combined`, `shots` and the temperatures are the paper's by default; `preset="paper"` sets what else it
+    says.
+    """
 
     paper: ClassVar[Mapping[str, Any]] = {
         **BeamSettings.paper,

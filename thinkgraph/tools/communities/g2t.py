@@ -1,4 +1,5 @@
-"""Graph-to-text (FastToG, section "Graph2Text"): a community's triples in the words of a sequence-to-sequence model.
+"""Graph-to-text (FastToG, section "Community-to-Text"; Graph2Text, G2T): a community's triples in the words of a
+sequence-to-sequence model.
 
 Any checkpoint that transformers opens with `AutoModelForSeq2SeqLM` serves, by folder or name. What it reads is the line that T2T
 writes (prompts/communities.py). Every text is checked against its triples (tools/communities/g2t_check.py): such models invent things.
