@@ -110,6 +110,9 @@ def beam_search(run: NodeRunner, method: str, *own: NodeFunction) -> StateGraph[
         run: makes the nodes.
         method: the registered name of ToG-2, or of a method whose settings build on ToG-2's.
         own: steps of that method, without edges.
+
+    Returns:
+        The uncompiled graph.
     """
     steps = [
         link_entities,

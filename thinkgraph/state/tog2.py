@@ -1,4 +1,4 @@
-"""State and settings of ToG-2 (Think-on-Graph 2.0, arXiv 2407.10805), what it shares with ToG, and `paths`, which ends in it."""
+"""State and settings of ToG-2 (Think-on-Graph 2.0, arXiv 2407.10805), of what it shares with ToG, and of `paths`."""
 
 from __future__ import annotations
 
@@ -317,9 +317,9 @@ class BeamState(BacktrackState):
     candidates: list[Candidate]
     topics: list[Topic]
     kept: Annotated[dict[str, KeptRelation], merge_records]
-    """Of the round to come: emptied when they are walked."""
+    """Of the next round: emptied when they are walked."""
     scored: dict[str, float]
-    """What Reason's reply scored of the relations to come, by the key of the option (`relation_key`); empty where it did not."""
+    """The scores that Reason's reply gave to relations of the next round, by the key of the option (`relation_key`); empty without any."""
     hops: list[Hop]
     """Of this round: emptied by entity prune."""
     visited: Annotated[dict[str, Topic], merge_records]

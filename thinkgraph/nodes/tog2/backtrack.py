@@ -8,9 +8,9 @@ from thinkgraph.state.tog2 import BeamSettings, BeamState
 
 
 def backtrack(state: BeamState, _settings: BeamSettings) -> Flow[Update]:
-    """Make every entity visited a topic entity again: relation prune is offered their relations that were not walked.
+    """Make every entity visited a topic entity again. Relation prune is then offered the relations that were not walked.
 
-    Those are the ones pruned, and all of an entity that topic prune dropped or the depth kept from being explored.
+    Those are the relations that were pruned, and all relations of an entity that topic prune dropped or that the depth left unexplored.
     """
     yield from ()
     return {"topics": list(state["visited"].values()), **going_back(state)}

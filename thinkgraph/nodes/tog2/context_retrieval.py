@@ -34,7 +34,7 @@ class Tail:
 
     @property
     def reached(self) -> Reached:
-        """What it leads to."""
+        """The candidate that it leads to."""
         outgoing = self.hop["direction"] == "out"
         label = self.triple["object_label"] if outgoing else self.triple["subject_label"]
         end = other_end(self.triple, self.hop["entity"])
@@ -79,7 +79,7 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         for tail in ways.get(owner, [])[: settings.chunk_triples]
         for chunk in cut([passage], settings)
     ]
-    # The paper takes it that every entity has documents. Where none has, the triples are all there is.
+    # The paper assumes that every entity has documents. Where none has, triples compete alone.
     share = max(room // 2, room - len(texts)) if settings.rank_triples or not texts else 0
     drafts = _sentences(ways, looked_for, min(share, len(tails)))
     drafts += texts[: room - len(drafts)]
@@ -155,10 +155,10 @@ def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft
 
 
 def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
-    """One pseudo-chunk per candidate and triple, so that entities without text compete. If they are many, hops share the room fairly.
+    """One pseudo-chunk per candidate and triple, so that entities without text compete. If there are more than `room`, hops take turns.
 
-    A relation path gives one sentence alone, the one that shares most words with the query: its statements differ in names only. A model
-    that ranks reads beside it what else the hop reaches.
+    A relation path gives only the sentence that shares most words with the query: its statements differ in names only. A model
+    that ranks also reads what else the hop reaches.
     """
     groups: dict[int | str, list[tuple[float, float, Tail]]] = defaultdict(list)
     beside: dict[int, list[Triple]] = defaultdict(list)
@@ -179,7 +179,7 @@ def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> lis
 
 
 def _sentence(tail: Tail, beside: Sequence[Triple]) -> ChunkDraft:
-    """A triple's sentence in place of a chunk; a model that ranks reads the other triples of its hop with it."""
+    """A triple's sentence in place of a chunk. A model that ranks also reads the other triples of its hop."""
     triple, text = tail.triple, triple_sentence(tail.triple)
     listed = [triple, *(other for other in beside[:LISTED] if other is not triple)]
     chunk = RankedChunk(
@@ -203,7 +203,7 @@ def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDr
 
 
 def _top(best: Sequence[ChunkDraft], settings: Tog2Settings) -> list[ChunkDraft]:
-    """The K best; with `beam=paths` the sentences that stand for relation paths take none of the places: each is walked on purpose."""
+    """The K best. With `beam=paths` only chunks count towards K: the sentences that stand for relation paths are all kept."""
     if not settings.paths:
         return list(best[: settings.top_k])
     places = {id(draft) for draft in [one for one in best if one.chunk["passage"]][: settings.top_k]}

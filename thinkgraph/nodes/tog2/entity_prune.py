@@ -40,7 +40,7 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     """
     top, hops = state["ranked"], state["hops"]
     if settings.ranker == "llm":
-        # A model's 0 is its word that a text is useless; an encoder's or BM25's only says that it is far.
+        # A model scores a text 0 if it is useless. An encoder or BM25 scores it 0 if it is merely not similar.
         top = [chunk for chunk in top if chunk["score"] > 0] or top
     starts = {topic["id"]: topic for topic in state["topics"]}
     places = [route_of(starts[hop["entity"]], hop) for hop in hops] if settings.paths else []
@@ -75,7 +75,7 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
 
 
 def _place(entity: str, hop: int, places: Sequence[str]) -> str:
-    """What competes for the beam where an entity was reached by a hop: it, or the relation path."""
+    """Key of the candidate that an entity reached by a hop belongs to: the relation path with `beam=paths`, else the entity."""
     return places[hop] if places else entity
 
 
@@ -86,9 +86,9 @@ def _candidates(
     scores: Mapping[str, float],
     settings: Tog2Settings,
 ) -> dict[str, list[Topic]]:
-    """What competes for the beam, each with its entities; the way to one is that of its best chunk, else the first.
+    """The candidates by key (`_place`), each with its entities. The path to an entity is that of its best chunk, else the first found.
 
-    A literal ends a path: it is evidence, never a start. So is an entity that the path has passed, with `avoid_cycles`.
+    A literal is evidence, but no topic entity. Neither is an entity that the path has passed, with `avoid_cycles`.
     """
     starts = {topic["id"]: topic for topic in state["topics"]}
     best: dict[tuple[str, str], RankedChunk] = {}
@@ -108,8 +108,8 @@ def _candidates(
 
 
 def _evidence(chunk: RankedChunk, state: Tog2State, places: Sequence[str]) -> Iterable[EvidenceItem]:
-    """The full path of the entity that owns a chunk, all tails of its last hop in one item, and the chunk itself; all the paths of its
-    relation path, where that is what competes.
+    """The full path of the entity that owns a chunk, with all tails of its last hop in one item, and the chunk itself. With `beam=paths`
+    all paths of its relation path.
     """
     starts = {topic["id"]: topic for topic in state["topics"]}
     own = places[chunk["hop"]] if places else ""

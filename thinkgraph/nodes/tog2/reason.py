@@ -40,7 +40,7 @@ _NEXT: Mapping[tuple[str, ...], str] = {
         'and under "query" a search query for what is still missing. Leave both empty if it is sufficient.'
     ),
 }
-"""What Reason is told to do where the evidence falls short, by the fields of its reply."""
+"""What Reason is told to do if the evidence is not sufficient, by the fields of its reply."""
 _NEW = {False: "so far that helps", True: "that helps and is not among the clues so far, which are kept"}
 """What new clues are, by `clue_history`."""
 
@@ -88,7 +88,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
 def _asking(
     state: BeamState, settings: BeamSettings, context: PromptContext, offers: Sequence[Offer], *, ends: bool
 ) -> Asks:
-    """What makes the calls of one judgement. Those of the whole evidence have the relations to come scored too, where there are any."""
+    """The function that makes the calls of one judgement. A call that shows all the evidence has the offered relations scored too."""
     fields = () if ends else settings.carried
     inputs = {
         "question": safe_block(state["question"]),
@@ -99,7 +99,6 @@ def _asking(
     known: dict[tuple[str, str], Judgement] = {}
 
     def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
-        # The form of the reply asks for a likely answer, so that rule-based models read it too.
         said = {**inputs, "evidence": numbered(shown.lines), "doubted": doubted}
         asked = (said["evidence"], doubted)
         if asked in known and not settings.temperature_reason:
@@ -124,6 +123,6 @@ def _asking(
 
 
 def _offers(state: BeamState, settings: BeamSettings) -> Flow[list[Offer]]:
-    """The relations that the judging call scores too: at least two, or a lone one if the search could go back in its place; else none."""
+    """The relations that the judging call scores too. A lone relation is offered only if the search can go back instead of walking it."""
     offers = yield from offered(state["topics"], walked_before(state), state["backtracked"], settings)
     return offers if len(offers) > 1 or can_return(state, settings) else []

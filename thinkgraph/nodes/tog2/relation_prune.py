@@ -24,7 +24,7 @@ class Offer:
     """A relation as one option: of one topic entity, or of all that one relation led to."""
 
     place: str
-    """Where the entities stand; see `place`."""
+    """Key of the place in the beam; see `place`."""
     edges: list[Relation]
     first: str
     """Label of the first of the entities."""
@@ -47,7 +47,7 @@ class Offer:
 
     @property
     def shown(self) -> str:
-        """It in words, for people."""
+        """The option in words, for people."""
         return f"{self.label}: {self.edges[0]['label']}" + " (inverse)" * (self.edges[0]["direction"] == "in")
 
 
@@ -55,10 +55,13 @@ def offered(topics: Sequence[Topic], walked: Sequence[str], turns: int, settings
     """The relations that a search can walk next, in one round trip.
 
     Args:
-        topics: where it stands.
-        walked: keys of relations that it is not offered again.
-        turns: how often it has gone back.
+        topics: the current topic entities.
+        walked: keys of relations that are not offered again.
+        turns: how often the search has gone back.
         settings: the run's.
+
+    Returns:
+        The options. After the search has gone back they stand in another order.
     """
     discovered = yield from requests.relations([topic["id"] for topic in topics])
     gone = frozenset(walked)
@@ -68,14 +71,14 @@ def offered(topics: Sequence[Topic], walked: Sequence[str], turns: int, settings
 
 
 def walked_before(state: BeamState) -> list[str]:
-    """Keys of the relations that a search is not offered again. Until it goes back, a search that comes by an
-    entity twice may walk a relation of it twice, as in the paper.
+    """Keys of the relations that a search is not offered again: none until it goes back. As in the paper, a search that reaches an entity
+    twice may walk the same relation twice.
     """
     return list(state["walked"]) if state["backtracked"] else []
 
 
 def options_shown(topics: Sequence[Topic], offers: Sequence[Offer], settings: BeamSettings) -> dict[str, str]:
-    """What a prompt that has relations scored shows of them."""
+    """The places of a prompt that lists relations to be scored."""
     return {
         "entities": numbered(_entities(topics, offers)),
         "options": numbered(relation_line(offer.relation, offer.label) for offer in offers),
