@@ -15,8 +15,8 @@ from thinkgraph.state.settings import DoubtSettings, RunSettings
 from thinkgraph.state.usage import merge_records
 
 TEXTS = r"^(t2t|sentences|llm|g2t:.+)$"
-"""How communities are put into words: by rule, in our grammar or the paper's; by the model; or by a sequence-to-sequence checkpoint
-(name or folder).
+"""How communities are put into words: by rule (t2t: our grammar; sentences: the paper's), by the model, or by a sequence-to-sequence
+checkpoint (name or folder).
 """
 HEADERS = "headers"
 """Key of the header choice's candidates."""
@@ -25,9 +25,9 @@ HEADERS = "headers"
 class FastTogSettings(DoubtSettings):
     """FastToG's settings.
 
-    The paper gives W, D, M and the temperatures. It gives no hops, decay, caps and k: the defaults are those with which the
-    gold community of the first hop survives sampling and coarse prune for every 2-hop and 3-hop question of factbook
-    (`benchmarks/fasttog.py`); those of its published code, `preset="paper"`, keep it for two thirds.
+    The paper gives W, D, M, the detector, the temperatures and the length of replies. It gives no hops, decay, caps and k: with the
+    defaults the gold community of the first hop survives sampling and coarse prune for every 2-hop and 3-hop question of factbook
+    (`benchmarks/fasttog.py`). `preset="paper"` takes the values of its published code, which lose it more often.
     """
 
     paper: ClassVar[Mapping[str, Any]] = {
@@ -63,13 +63,13 @@ class FastTogSettings(DoubtSettings):
     detector: Literal["louvain", "girvan_newman", "hierarchical", "spectral", "random"] = Field(
         "louvain", description="What cuts the local graph into communities; random: the control."
     )
-    hops: int = Field(2, ge=1, le=6, description="n: radius of the local graph (1 where communities have one node).")
+    hops: int = Field(2, ge=1, le=6, description="n: radius of the local graph, in hops; 1 with `community_size=1`.")
     decay: float = Field(0.5, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
     node_cap: int | None = Field(600, ge=1, description="Most statements read at one node; a sample beyond it.")
     wide_cap: int | None = Field(
         2_000,
         ge=1,
-        description="Most statements read per hop beyond the first, all nodes of all chains together: a wide frontier is thinned anyway.",
+        description="Most statements read per hop beyond the first, for all nodes of all chains together.",
     )
     hop_cap: int | None = Field(None, ge=1, description="Most nodes kept per hop.")
     graph_cap: int | None = Field(
@@ -108,7 +108,7 @@ class FastTogSettings(DoubtSettings):
     ask_lone: bool = Field(False, description="Ask about a candidate that is alone too (off: it is taken unasked).")
     ask_subjects: bool = Field(
         False,
-        description="Ask for the names in a question even where all that is written like one is an entity's (off: they are taken unasked).",
+        description="Ask for the names in a question even if all that it writes like a name is an entity's (off: those are taken unasked).",
     )
     steered: bool = Field(
         True,
@@ -131,7 +131,7 @@ class FastTogSettings(DoubtSettings):
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."
     )
-    partial: bool = Field(True, description="In the last round take a likely answer for want of a sure one.")
+    partial: bool = Field(True, description="In the last round take a likely answer if none is sure.")
     fallback: Literal["off", "io", "cot", "cot_sc"] = Field(
         "io", description="How the model answers from memory in the end; needs own_knowledge."
     )

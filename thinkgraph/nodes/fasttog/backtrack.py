@@ -17,8 +17,8 @@ LEFT = "left for other chains"
 def backtrack(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     """Leave the chains, so that headers are chosen again.
 
-    The last community of every chain is not offered any more; those before it are, for they may lead elsewhere. Entities
-    that the question names join the subjects as far as there is room.
+    The last community of every chain is not offered again. Those before it are, for they may lead elsewhere. Entities
+    that the question names become subjects too, up to the setting `subjects`.
     """
     known = {subject["id"] for subject in state["subjects"]}
     found = (yield from requests.link([state["question"]], limit=MAX_LINKS))[0]

@@ -1,4 +1,4 @@
-"""What FastToG's transitions share: communities, chains and candidates as text, as evidence, and in reports."""
+"""Helpers of FastToG's steps: communities, chains and candidates as text, as evidence, and in reports."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def growing(chains: Iterable[Chain]) -> list[Chain]:
 
 
 def is_final(state: FastTogState, settings: FastTogSettings) -> bool:
-    """No round follows: the depth is reached, no chain grows, or a ceiling stopped the run."""
+    """Whether no round follows: the depth is reached, no chain grows, or a ceiling stopped the run."""
     return rounds_since(state) >= settings.depth or not growing(state["chains"]) or bool(state["stopped"])
 
 

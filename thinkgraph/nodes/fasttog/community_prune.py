@@ -54,7 +54,17 @@ def offered(
     triples: Mapping[str, Triple],
     settings: FastTogSettings,
 ) -> Flow[Offers]:
-    """What Reason's call has scored beside its judgement (`steered`): of each chain's candidates those that fit the question best."""
+    """The options of the call that judges and chooses (`steered`): of each chain's candidates, those whose relations fit the question best.
+
+    Args:
+        question: the question.
+        groups: the candidates of each chain, by its number.
+        triples: theirs, by id.
+        settings: the run's. `steer_tokens` is shared out among the chains.
+
+    Raises:
+        KnowledgeError: the encoder cannot be loaded or reached.
+    """
     if not groups:
         return Offers()
     every = {key for near in groups.values() for one in near for key in one["triples"] if key in triples}
@@ -81,7 +91,7 @@ def offered(
 def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]:
     """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send.
 
-    What Reason's reply has chosen is not asked again.
+    If Reason's reply has chosen already (`steered`), no call is made.
     """
     chain, candidates = state["chain"], state["candidates"]
     triples = yield from fetch_triples(chain["communities"], candidates)

@@ -26,7 +26,7 @@ from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, c
 
 NOTHING_NEAR = "no new community lies next to it"
 MAX_EDGES = 20_000
-"""Most induced edges read for one search: far more than the caps on nodes let through, but for multi-edges."""
+"""Most induced edges read for one search. Only a graph with many edges between the same nodes has more."""
 MAX_OPTIONS = 400
 """Most candidates offered in one choice."""
 _EVERYTHING = 10**9
@@ -45,7 +45,7 @@ class SearchOrigin:
     known: frozenset[str] = frozenset()
     """Ids of the triples that the chain already states."""
     salt: str = ""
-    """Tells searches of one run apart."""
+    """Tells the searches of one run apart, for random draws."""
 
 
 @dataclass

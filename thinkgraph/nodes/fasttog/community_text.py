@@ -55,8 +55,8 @@ def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings)
             spare=1,
         )
     except BudgetSpentError:
-        return [""] * len(lines)  # words can be spared, Reason cannot
-    # Of what the model's window had no room for there is no text.
+        return [""] * len(lines)  # T2T can replace these texts; nothing can replace Reason.
+    # Communities that the model's window had no room for have no text.
     texts = [*texts, *[""] * (len(lines) - len(texts))]
     checked = [
         text if text and not check(text, triples) else "" for text, triples in zip(texts, communities, strict=True)

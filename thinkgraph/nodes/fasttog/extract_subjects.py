@@ -27,8 +27,10 @@ MAX_LINKS = 40
 
 
 def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Ask for the names in the question and link them. Where none leads to an entity, or all that is written like a name is one,
-    link the question itself.
+    """Ask the model for the names in the question and link them.
+
+    The question itself is linked if none of the names leads to an entity. Without `ask_subjects` it is linked first, and the model is not
+    asked if all that the question writes like a name is an entity's.
     """
     yield from warm_up(settings)
     question = state["question"]
@@ -48,7 +50,7 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
             found = whole or (yield from requests.link([question], limit=MAX_LINKS))
     meant: dict[str, Link] = {}
     for links in found:
-        # Where nothing has such a name, the best of those that merely resemble the text.
+        # If no entity has the name, take the one whose name is most alike.
         for link in by_name(links, settings.namesakes) or links[:1]:
             meant.setdefault(link["entity"]["id"], link)
     kept = list(meant.values())[: settings.subjects]
@@ -60,9 +62,9 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
 
 
 def names_all(question: str, links: Sequence[Link]) -> bool:
-    """Whether entities have all the names in a question: one at least is written like a name, and none of the words beside them is.
+    """Whether every name in a question is an entity's: at least one is, and no other word is written like a name.
 
-    Never of a script without capitals, or a question without any.
+    False for a question without capitals, in whatever script.
     """
     left = list(question)
     for link in links:

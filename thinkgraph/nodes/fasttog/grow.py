@@ -8,7 +8,11 @@ from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogS
 
 
 def grow(state: FastTogState, _settings: FastTogSettings) -> Flow[Update]:
-    """Append what each chain chose. Of two that chose the same the lower-numbered keeps it; the other stands still."""
+    """Append to each chain the community that it chose.
+
+    The chains of a round choose side by side, not one after the other as in algorithm 1. If two choose the same community, the
+    lower-numbered chain gets it, and the other stays as it is for this round.
+    """
     number = state["round"] + 1
     taken: dict[str, Community] = {}
     chains: list[Chain] = []

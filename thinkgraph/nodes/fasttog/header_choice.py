@@ -16,9 +16,9 @@ _TOP = "Choose fewer only where fewer have to do with the question."
 
 
 def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Choose up to W header communities, with `top_headers` W, each of which begins a chain. There may be none.
+    """Choose up to W header communities. Each begins a chain. There may be none. With `top_headers`, the prompt asks for W.
 
-    After going back the candidates stand in another order, and the new chains join those that were left.
+    After going back, the candidates stand in another order, and the new chains are added to those that were left.
     """
     candidates = state["candidates"][HEADERS]
     triples = yield from fetch_triples([], candidates)

@@ -67,7 +67,10 @@ class _Line:
 
 
 def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Judge what the chains hold, those left too: answer, go on, go back, or give up."""
+    """Judge all chains, also those that were left: answer, go on, go back, or give up.
+
+    Where no chain has grown, the same evidence is not judged again.
+    """
     ends = is_final(state, settings)
     final = ends and not may_backtrack(state, settings)
     likely = ends and settings.partial
@@ -123,7 +126,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
 def _asking(
     state: FastTogState, settings: FastTogSettings, lines: Sequence[_Line], offers: Offers, *, likely: bool
 ) -> Asks:
-    """What makes the calls of one judgement. Those of all lines have the communities to come scored too, where there are any."""
+    """The function that makes the calls of one judgement. A call that shows all lines has the offered communities scored too."""
     inputs = {
         "question": safe_block(state["question"]),
         "entities": start_lines(state["subjects"]),
@@ -167,7 +170,7 @@ def _communities(start: Community | None, chains: Sequence[Chain]) -> list[tuple
 
 
 def _together(before: Community, again: Community) -> Community:
-    """A community that a chain found which was left, and another one again."""
+    """One community from two finds of it, by two chains: the later one, with the triples of both."""
     return {
         **again,
         "triples": list(dict.fromkeys([*before["triples"], *again["triples"]])),

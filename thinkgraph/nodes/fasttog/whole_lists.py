@@ -1,4 +1,4 @@
-"""The lists that chains hold in part, whole: all that the relation paths along the chains reach (`whole_lists`).
+"""Whole lists (`whole_lists`): everything that the relation paths along the chains reach, where the chains hold only a part.
 
 A departure from the paper: a community of M nodes holds M members of a list at most, and what answers a question may be a longer one.
 """
@@ -47,7 +47,7 @@ class Lists(NamedTuple):
 def whole_lists(
     state: FastTogState, communities: Sequence[Community], triples: Mapping[str, Triple], settings: FastTogSettings
 ) -> Flow[Lists]:
-    """What the relation paths along the chains reach: of the paths that fit the question best those that the chains hold in part.
+    """The lists along the relation paths that fit the question best, as far as the chains do not hold them whole.
 
     One round trip for each hop. The lists take the room for evidence that the chains leave, each half of what is left.
 

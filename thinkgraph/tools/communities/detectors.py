@@ -4,9 +4,9 @@ The limit is met along each algorithm's own steps, at the coarsest partition in 
 agglomerative, the last such step; Girvan–Newman, the first; Louvain's steps are node moves, and a move that would make a
 community too large is refused; spectral clustering has no steps, so what is too large is split again.
 
-They stand on NumPy. Libraries that have whole algorithms do not let one in between their steps: networkx's Louvain
-refuses no move, and SciPy's linkage joins equally near nodes (the leaves around a hub) into one large cluster first, so that
-it must stop at single nodes. networkx's Girvan–Newman finds the same partitions (a test compares betweenness with it) in thirty
+They are written here, with NumPy, because libraries do not apply a limit within an algorithm: networkx's Louvain refuses no move, and
+SciPy's linkage joins equally near nodes (the leaves around a hub) into one large cluster first, so that it would have to stop at single
+nodes. networkx's Girvan–Newman finds the same partitions (a test compares betweenness with it) in thirty
 times the time on 100 nodes.
 """
 
@@ -77,8 +77,8 @@ def detect(name: DetectorName, links: Links, *, most: int, seed: int) -> Cells:
 def modularity(links: Links, cell: Sequence[int]) -> float:
     """Q(c) = Σin − (Σtot)²/(2m) (equation 4): Σin counts edges inside from both ends, Σtot is the sum of degrees.
 
-    The paper says "number of edges" for both sums; only counted in this way do they add up to its equation 1. Divided by 2m and
-    summed over a partition it is the partition's modularity (equation 3). 0 for a graph without edges.
+    The paper calls both sums a number of edges. Only as counted here do they give, summed over a partition and divided by 2m, the
+    partition's modularity (equations 1 and 3). 0 for a graph without edges.
     """
     if not links.edges:
         return 0.0
@@ -218,8 +218,8 @@ def betweenness(near: Sequence[set[int]], cell: Sequence[int]) -> dict[tuple[int
 def hierarchical(links: Links, most: int, seed: int) -> Cells:
     """Agglomerative clustering, average linkage, by the Jaccard distance of closed neighbourhoods.
 
-    The partition is the last one in which every community fits. Of equally near pairs the smaller are joined first;
-    what has nothing in common is never joined.
+    The partition is the last one in which every community fits. Of equally near pairs the smaller are joined first.
+    Communities without a common neighbour are never joined.
     """
     import numpy as np
 

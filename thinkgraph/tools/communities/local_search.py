@@ -1,7 +1,7 @@
 """Local community search, the part without I/O (FastToG, section "Local Community Search").
 
-What a store hands over becomes a local graph; a detector cuts it into cells; the cells next to the community one stands at
-become candidates; the coarse prune keeps some of them. Everything is a function of its arguments and a seed.
+The statements that a store returns become a local graph. A detector partitions it into cells. The cells next to the current community
+become candidates, and the coarse prune keeps some of them. Everything is a function of its arguments and a seed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CoarsePrune = Literal["fair", "modularity", "random", "off"]
 
 
 def membership(nodes: Iterable[str]) -> str:
-    """What tells communities apart, in the history too: a digest of who is in it, whatever the order."""
+    """The id of a community, in the history too: a digest of its nodes, whatever their order."""
     return "c" + hashlib.sha256("\n".join(sorted(nodes)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -35,9 +35,9 @@ class Local:
     """The surroundings of one community as they are sampled, hop by hop."""
 
     centre: tuple[str, ...]
-    """Ids of the nodes one stands at: c."""
+    """Ids of the nodes of the current community c."""
     literals: set[str] = field(default_factory=set)
-    """Nodes known to be literal values, which end a path and are not walked on from."""
+    """Nodes known to be literal values. No hop starts from them."""
     nodes: dict[str, None] = field(default_factory=dict)
     """Every node kept, the centre first, in the order found."""
     triples: dict[str, Triple] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Local:
 
 @dataclass(frozen=True)
 class Cell:
-    """A candidate community: nodes of one cell, without those one stands at."""
+    """A candidate community: the nodes of one cell, without those of the current community."""
 
     nodes: tuple[str, ...]
     triples: tuple[Triple, ...]
@@ -135,7 +135,7 @@ class LocalGraph:
         return [cell for cell in found if cell.nodes]
 
     def _cell(self, nodes: Sequence[str], touching: Mapping[str, Sequence[Triple]]) -> Cell:
-        """A cell with its triples. A node that none of them names could not be put into words: it is left out."""
+        """A cell with its triples. A node in none of them has no text and is left out."""
         members = set(nodes)
         inside: dict[str, Triple] = {}
         joining: dict[str, Triple] = {}
@@ -169,6 +169,9 @@ def coarse_prune(
         seed: of the random control.
         salt: tells searches with one seed apart.
         centre: nodes of the community that the cells lie next to.
+
+    Returns:
+        The cells kept, best first; with `random` in random order.
     """
     ranked = sorted(cells, key=lambda cell: (-cell.modularity, cell.id))
     if how == "off" or len(ranked) <= keep:
@@ -184,6 +187,6 @@ def coarse_prune(
 
 
 def taking_turns(rows: Iterable[Sequence[str]]) -> dict[str, None]:
-    """What rows hold, each once: the first of each row, then the second ones, so that no row crowds out others."""
+    """The entries of all rows, each once: the first of each row, then the second of each, so that no row crowds out another."""
     turns = itertools.chain.from_iterable(itertools.zip_longest(*rows))
     return dict.fromkeys(one for one in turns if one is not None)
