@@ -66,8 +66,8 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     reached: dict[tuple[str, str], Reached] = {}
     for tail in tails:
         found = tail.reached
-        end = reached.setdefault((found["id"], tail.route), found)
-        ways[end["id"]].append(tail)
+        reached.setdefault((found["id"], tail.route), found)
+        ways[found["id"]].append(tail)
     sources = list(dict.fromkeys(end["id"] for end in reached.values() if not end["literal"]))
     passages = yield from requests.candidates_of(sources, looked_for, limit=settings.rank_texts)
     own = yield from _topic_chunks(state, ways, looked_for, settings)

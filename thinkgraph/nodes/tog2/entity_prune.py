@@ -45,23 +45,23 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     starts = {topic["id"]: topic for topic in state["topics"]}
     places = [route_of(starts[hop["entity"]], hop) for hop in hops] if settings.paths else []
     scores = entity_scores(top, settings.alpha, places)
-    candidates = _candidates(state, top, places, scores, settings)
+    candidates = _candidates(state, starts, top, places, scores, settings)
     # The best first; of those without a score, the order in which they were reached.
     order = sorted(candidates, key=lambda key: -scores.get(key, -1.0))
     chosen = [key for key in order if key in scores][: settings.width]
     topics = list({topic["id"]: topic for key in reversed(chosen) for topic in reversed(candidates[key])}.values())[
         ::-1
     ]
-    dropped = {topic["id"]: topic for key in order if key not in chosen for topic in candidates[key]}
-    named = {key: topic for key, topic in dropped.items() if all(key != one["id"] for one in topics)}
+    kept = {topic["id"] for topic in topics}
+    dropped = {topic["id"]: topic for key in order for topic in candidates[key] if topic["id"] not in kept}
     most = settings.members if settings.paths else MAX_DROPPED
-    back = list(named.values())[:most] if settings.backtracks else []
+    back = list(dropped.values())[:most] if settings.backtracks else []
     evidence: dict[str, EvidenceItem] = {}
     for chunk in top:
-        for item in _evidence(chunk, state, places):
+        for item in _evidence(chunk, state, starts, places):
             evidence.setdefault(item["id"], item)
     note = yield from pruned(
-        "entities", state["round"], labelled(topics), labelled(named.values()), "their text and triples ranked lower"
+        "entities", state["round"], labelled(topics), labelled(dropped.values()), "their text and triples ranked lower"
     )
     return {
         "topics": topics,
@@ -81,6 +81,7 @@ def _place(entity: str, hop: int, places: Sequence[str]) -> str:
 
 def _candidates(
     state: Tog2State,
+    starts: Mapping[str, Topic],
     top: Sequence[RankedChunk],
     places: Sequence[str],
     scores: Mapping[str, float],
@@ -90,7 +91,6 @@ def _candidates(
 
     A literal is evidence, but no topic entity. Neither is an entity that the path has passed, with `avoid_cycles`.
     """
-    starts = {topic["id"]: topic for topic in state["topics"]}
     best: dict[tuple[str, str], RankedChunk] = {}
     for chunk in top:
         best.setdefault((_place(chunk["entity"], chunk["hop"], places), chunk["entity"]), chunk)
@@ -107,11 +107,12 @@ def _candidates(
     return found
 
 
-def _evidence(chunk: RankedChunk, state: Tog2State, places: Sequence[str]) -> Iterable[EvidenceItem]:
+def _evidence(
+    chunk: RankedChunk, state: Tog2State, starts: Mapping[str, Topic], places: Sequence[str]
+) -> Iterable[EvidenceItem]:
     """The full path of the entity that owns a chunk, with all tails of its last hop in one item, and the chunk itself. With `beam=paths`
     all paths of its relation path.
     """
-    starts = {topic["id"]: topic for topic in state["topics"]}
     own = places[chunk["hop"]] if places else ""
     for number, hop in enumerate(state["hops"]):
         if number == chunk["hop"] or (places and places[number] == own):
