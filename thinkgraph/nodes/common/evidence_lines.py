@@ -44,7 +44,7 @@ class PromptContext:
     """How many of the items each line renders; empty: one each."""
 
     def ids(self, numbers: Iterable[int], answers: Collection[str] = ()) -> list[str]:
-        """Evidence ids behind line numbers; of items that share a line those that lead to one of the answers, where some do."""
+        """Evidence ids behind line numbers. Of items that share a line, only those that lead to one of the answers, if any do."""
         groups, wanted = self._groups(), set(map(fold, answers))
         found = [groups[number - 1] for number in numbers if 1 <= number <= len(groups)]
         return [item["id"] for group in found for item in (self._leading(group, wanted) or group)]
@@ -160,16 +160,18 @@ def title_and_sentences(chunk: EvidenceItem, texts: Texts) -> tuple[str, list[st
 def prompt_context(
     items: Iterable[EvidenceItem], *, tokens: int, leads: Iterable[EvidenceItem] = ()
 ) -> Flow[PromptContext]:
-    """Render evidence, best paths first and every path followed by its entities' chunks, within a bound on tokens.
+    """Render evidence within a bound on tokens: best paths first, each followed by the chunks of its entities (ToG-2 section 3.3, table 13).
 
-    Lines are taken by score until the bound is reached, then put in order (ToG-2 section 3.3: the paths of every entity
-    that owns a top-K chunk, each followed by its chunks). Paths of one relation path share a line, which says of each entity what its
-    last hop reaches; the line before it says how they were reached.
+    Lines are taken by score until the bound is reached, and then put in order. The items of one relation path share a line. It says what
+    the last hop reaches from each entity; the line before it says how these entities were reached.
 
     Args:
         items: to show.
         tokens: the bound.
-        leads: others that may be shown beside them: those that say how the entities of a shared line were reached.
+        leads: further items that may be shown, to say how the entities of a shared line were reached.
+
+    Returns:
+        The lines, and the items behind each.
     """
     own = sorted(items, key=lambda item: (-item["score"], item["id"]))
     every = {item["id"]: item for item in (*own, *leads)}
@@ -191,8 +193,8 @@ def prompt_context(
 
 
 def _shared_line(group: Sequence[EvidenceItem], texts: Texts, teller: Mapping[str, str]) -> str:
-    """The line of one item. Of several: what the last hop reaches from each entity, and before it how that was reached, unless another
-    line says so.
+    """The line of one item. For several items: what the last hop reaches from each entity, after how that entity was reached, unless
+    another line says so.
     """
     if len(group) == 1:
         return evidence_line(group[0], texts)
@@ -220,9 +222,9 @@ def _taken(
     teller: Mapping[str, str],
     tokens: int,
 ) -> dict[str, tuple[int, str]]:
-    """The lines that fit a bound on tokens, the first ones first, and at least one: of how many items each, and its text.
+    """The lines that fit a bound on tokens, taken in order, at least one: the number of items of each, and its text.
 
-    A line of several items brings those along that say how they were reached; where it is too long, the last items are left out.
+    With a line of several items come the lines that say how its entities were reached. If it is too long, its last items are left out.
     """
     kept: dict[str, tuple[int, str]] = {}
     names = set(wanted)

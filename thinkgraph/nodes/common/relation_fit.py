@@ -32,11 +32,15 @@ def stretches(question: str) -> list[str]:
 
 
 def fits(question: str, paths: Sequence[Sequence[str]]) -> Flow[list[float]]:
-    """A score from 0 to 1 for each path, given as the labels of its relations.
+    """A score from 0 to 1 for each path.
 
-    It is the mean of three: how near the sum of the relations' vectors is to the whole question; how near each relation is to the
-    words that call for it; and, counted twice, how near each stretch of the question is to the relation that takes it up. The last
-    makes a path that says all that is asked better than one that says the half.
+    It is the weighted mean of three cosines: of the sum of the relations' vectors and the whole question; of each relation and the stretch
+    of the question nearest to it; and, with twice the weight, of each stretch and the relation nearest to it. The last one is higher
+    for a path that covers the whole question than for one that covers a part.
+
+    Args:
+        question: without the names of entities (`unnamed`).
+        paths: each as the labels of its relations.
 
     Raises:
         KnowledgeError: the encoder cannot be loaded or reached.
