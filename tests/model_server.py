@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import socket
 import struct
@@ -32,7 +33,7 @@ from replies import Answer, Drop, Fault, Garbage, Hang, Raw, Reply
 from thinkgraph.models.offline.rule_based import estimate_tokens
 from thinkgraph.prompts.parsed import kind_asked
 
-__all__ = ["ModelServer", "ServedCall", "answers_of", "asked_twice", "main"]
+__all__ = ["ModelServer", "ServedCall", "answers_of", "asked_in_order", "asked_twice", "main"]
 
 _CHUNK = 24
 
@@ -71,6 +72,21 @@ def asked_twice(calls: Sequence[ServedCall]) -> list[ServedCall]:
     first: dict[str, ServedCall] = {}
     firsts = [first.setdefault(json.dumps(call.messages), call) for call in calls]
     return [one for one, call in zip(firsts, calls, strict=True) if one is not call]
+
+
+def asked_in_order(calls: Sequence[ServedCall], question: str) -> list[list[str]]:
+    """The prompts of questions that differ in their question marks alone, each question's in order of arrival.
+
+    A prompt that was made again right away stands there once: what was in flight at a kill.
+    """
+    found: dict[str, list[str]] = {}
+    for call in calls:
+        prompt = json.dumps(call.messages)
+        asked = max(re.findall(re.escape(question) + r"\?*", prompt), key=len)
+        prompts = found.setdefault(asked, [])
+        if prompts[-1:] != [prompt]:
+            prompts.append(prompt)
+    return list(found.values())
 
 
 Script = Iterable[Answer] | Callable[[ServedCall], Answer]

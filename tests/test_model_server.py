@@ -118,7 +118,7 @@ def test_answers_by_function(ask) -> None:
 
 
 async def test_64_at_once() -> None:
-    with ModelServer(["ok"], latency=0.3) as server:
+    with ModelServer(["ok"], latency=2) as server:
         async with httpx.AsyncClient(limits=httpx.Limits(max_connections=80), timeout=30) as own:
             model = ChatOpenAI(
                 model="m",

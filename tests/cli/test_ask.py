@@ -122,7 +122,8 @@ def test_failing_model_is_one_line_and_the_run_goes_on_later(
 ) -> None:
     with ModelServer([fault]) as broken:
         use_server(broken, monkeypatch)
-        done = ask(QUESTION, "--thread", "t", "--set", "call_retries=1", "--set", "call_timeout=0.5")
+        timeout = 0.5 if isinstance(fault, Hang) else 30
+        done = ask(QUESTION, "--thread", "t", "--set", "call_retries=1", "--set", f"call_timeout={timeout}")
     assert done.code == 4
     assert words in done.line
     assert ("; again in 0.5 s" in done.err) == ("after 2 attempts" in done.line)

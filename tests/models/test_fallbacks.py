@@ -57,16 +57,16 @@ class Slow(InMemoryRateLimiter):
     """Lets a request through after longer than its time until the first token."""
 
     def acquire(self, *, blocking: bool = True) -> bool:
-        time.sleep(0.5)
+        time.sleep(1)
         return blocking
 
     async def aacquire(self, *, blocking: bool = True) -> bool:
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1)
         return blocking
 
 
 async def test_the_time_of_a_request_begins_behind_the_models_rate_limiter() -> None:
-    options = type(BARE)(None, None, None, 0.2)
+    options = type(BARE)(None, None, None, 0.6)
     client = client_for(Loud(rate_limiter=Slow(requests_per_second=1), seen=[], loops=[]))
     assert client.invoke(ASKED, options, {}).text == "words"  # type: ignore[arg-type]
     client = client_for(Loud(rate_limiter=Slow(requests_per_second=1), seen=[], loops=[]))

@@ -83,8 +83,8 @@ def test_a_killed_bench_asks_no_finished_question_again(
 def test_questions_run_side_by_side_up_to_the_limit(
     cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for concurrency in (1, 4):
-        with ModelServer(chat_model=OfflineChatModel(), latency=0.05) as server:
+    for concurrency, latency in ((1, 0.05), (4, 0.4)):
+        with ModelServer(chat_model=OfflineChatModel(), latency=latency) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
             assert cli(*_words(data, kb, "--concurrency", str(concurrency))).code == 0
             assert server.max_in_flight <= concurrency

@@ -270,7 +270,7 @@ def test_ctrl_c_ends_at_once_and_nothing_is_asked_twice(docs: Path, tmp_path: Pa
         while len(server.calls) < 6 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=30)
         assert process.returncode == 130
         assert b"interrupted; the same command goes on where it stopped" in err
         assert b"Traceback" not in err

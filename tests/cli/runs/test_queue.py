@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
-import re
 import shlex
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from typing import Any
 import pytest
 from cli.conftest import MODEL, PROGRAM, QUESTION, Run, environment, use_server
 from docs.page_blocks import block_of
-from model_server import ModelServer, ServedCall, asked_twice
+from model_server import ModelServer, asked_in_order, asked_twice
 from postgres_server import running
 
 from thinkgraph.models.offline import OfflineChatModel
@@ -68,16 +66,6 @@ def ended(processes: Sequence[subprocess.Popen[bytes]]) -> list[str]:
     return said
 
 
-def of_a_question(calls: Sequence[ServedCall]) -> list[list[str]]:
-    """Each question's prompts, in the order in which they came."""
-    found: dict[str, list[str]] = {}
-    for call in calls:
-        prompt = json.dumps(call.messages)
-        found.setdefault(max(re.findall(re.escape(QUESTION) + r"\?*", prompt), key=len), []).append(prompt)
-    assert len(found) == COUNT
-    return list(found.values())
-
-
 def answers(records: Sequence[dict[str, Any]]) -> list[tuple[int, list[str]]]:
     return sorted((int(record["id"]), record["answer"]["answers"]) for record in records)
 
@@ -122,11 +110,11 @@ def test_a_machine_that_dies_takes_no_question_along(
             one.communicate()
             kept = machines.records("a")
             ended([other])
-            # What was in flight at the kill is asked again, and nothing else: of a question's calls one, before all later ones.
+            # What was in flight at the kill is asked again, and nothing else.
             assert len(asked_twice(server.calls)) <= SIDE_BY_SIDE
-            for prompts in of_a_question(server.calls):
-                assert len(prompts) - len(set(prompts)) <= 1
-                assert len([prompt for prompt, _ in itertools.groupby(prompts)]) == len(set(prompts))
+            asked = asked_in_order(server.calls, QUESTION)
+            assert len(asked) == COUNT
+            assert all(len(prompts) == len(set(prompts)) for prompts in asked)
             calls = len(server.calls)
             assert cli(*machines.words("a")).code == 0
             assert len(server.calls) == calls

@@ -213,9 +213,9 @@ def test_a_closed_store_says_so(filled: Database) -> None:
 
 
 def test_queries_are_bounded_in_time(filled: Database) -> None:
-    with Knowledge.open(f"{filled.spec}?timeout=0.3") as knowledge:
+    with Knowledge.open(f"{filled.spec}?timeout=2") as knowledge:
         connection = knowledge.graph.connection  # type: ignore[attr-defined]
-        with pytest.raises(StoreError, match=r"took Neo4j at .* more than 0.3 seconds; allow more with"):
+        with pytest.raises(StoreError, match=r"took Neo4j at .* more than 2 seconds; allow more with"):
             connection.rows("UNWIND range(1, 1000000000) AS i RETURN sum(i)")
 
 

@@ -233,8 +233,8 @@ def test_a_server_that_keeps_failing(server, slept):
 
 def test_timeouts(server):
     server.change(lambda _: Hang(5))
-    with opened(server, timeout=0.2, retries=1) as store:
-        with pytest.raises(StoreError, match=r"within 0.2 s; ask for less.*tried 2 times"):
+    with opened(server, timeout=0.5, retries=1) as store:
+        with pytest.raises(StoreError, match=r"within 0.5 s; ask for less.*tried 2 times"):
             store.entities(["http://e/a"])
         server.change(())
         assert store.entities(["http://e/a"])[0]["label"] == "A"
