@@ -73,7 +73,7 @@ def test_decompose_breaks_open_questions_down_again_side_by_side() -> None:
         "B of #1?": [],
         "C?": [("C1?", ())],
     }
-    model = FakeModel(script(splits, [], {}), latency=0.1)
+    model = FakeModel(script(splits, [], {}), latency=0.4)
     graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings=STEPS)
     answer = graph.invoke({"question": "Root?"})["answer"]
     assert sorted(asked(model, "decompose")) == ["A?", 'B of [the answer to "A?"]?', "C?", "Root?"]
@@ -111,7 +111,7 @@ def test_questions_that_need_no_other_are_answered_side_by_side() -> None:
         "Who borders Colombia?": ["Panama"],
         BIGGER: ["Panama"],
     }
-    model = FakeModel(script(splits, keys, answers), latency=0.1)
+    model = FakeModel(script(splits, keys, answers), latency=0.4)
     graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings=STEPS)
     answer = graph.invoke({"question": BIGGER})["answer"]
     assert model.most_at_once[0] == 3

@@ -293,7 +293,7 @@ def test_ceilings_hold_under_concurrency_and_the_rest_is_asked_the_next_time(bui
 def test_calls_are_made_side_by_side_up_to_the_limit(builder, docs) -> None:
     for n in range(20):
         (docs / f"x{n:02}.txt").write_text(f"Words of Tollow number {n}.")
-    with ModelServer(lambda call: REPLIES.get(title(call)) or reply(), latency=0.1) as server:
+    with ModelServer(lambda call: REPLIES.get(title(call)) or reply(), latency=0.4) as server:
         builder.build(server, settings={"concurrency": 6})
         assert max(call.in_flight for call in server.calls) == 6
 
