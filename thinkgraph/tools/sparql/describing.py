@@ -93,7 +93,7 @@ class Describer:
             kind, rank = self._kinds.get(text_in(row, "q"), ("", 0))
             if kind == "t":
                 node = node_in(row, "v")
-                text = node.value if node else ""
+                text = node.value if node and not node.literal else ""
                 found = len(text), 0, text
             else:
                 # Predicates come before languages: a German name is better than an English nickname.

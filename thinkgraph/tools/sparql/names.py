@@ -18,7 +18,7 @@ from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.linking.names import key_label, normal_name, words
 from thinkgraph.tools.openers import WRITERS
 from thinkgraph.tools.sparql.describing import Describer
-from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, text_in
+from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, rows_of, text_in
 from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.queries import ALL_NAMES, NAMED, UNNAMED
 from thinkgraph.tools.sparql.terms import RdfTerm, string, tag_forms
@@ -135,19 +135,19 @@ class NameFinder:
     # ---- the server's own look-up ---------------------------------------------------------------------------------
 
     def _ask_server(self, written: dict[str, str], found: dict[str, dict[str, tuple[LinkMethod, str]]]) -> None:
-        wanted = list(found)
         languages = dict.fromkeys(form for tag in (*self._profile.languages, "") for form in tag_forms(tag))
-        rows = [
-            Row.of(number, RdfTerm(text, literal=True, language=language))
-            for number, name in enumerate(wanted)
+        rows = rows_of(
+            RdfTerm(text, literal=True, language=language)
+            for name in found
             if len(name) <= _LONGEST_NAME and not _UNFIT.search(written[name])
             for text in dict.fromkeys((*spellings(written[name]), name))
             for language in languages
-        ]
+        )
 
         def select(part: Sequence[Row]) -> list[Bindings]:
             page = self._endpoint.page
-            answer = self._endpoint.select(NAMED, part, limit=page)
+            # Without numbers: beside them Virtuoso finds no literal with a language.
+            answer = self._endpoint.select(NAMED, texts=" ".join(row.terms[0] for row in part), limit=page)
             if len(answer) < min(page, self._endpoint.longest) or len(part) == 1:
                 return answer
             # Names of very many things would push others out of the answer, which the server may cut, too.
@@ -156,8 +156,9 @@ class NameFinder:
 
         for part in self._endpoint.batches(rows, _SPELLINGS):
             for row in select(part):
-                name, node, text = item_in(row, wanted), node_in(row, "e"), text_in(row, "t")
-                if node is None or node.literal or normal_name(text) != name:
+                node, text = node_in(row, "e"), text_in(row, "t")
+                name = normal_name(text)
+                if node is None or node.literal or name not in found:
                     continue
                 id_ = self._ids.node_id(node)
                 if text_in(row, "q") in self._profile.labels:
