@@ -345,3 +345,12 @@ def test_a_server_with_the_faults_of_virtuoso():
                 *said,
                 None,
             ]
+
+
+def test_a_server_that_cannot_list_all_names_is_asked_by_names_server(slept, tmp_path, monkeypatch):
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path))
+    with SparqlServer(DATA) as server, opened(server) as store:
+        like_virtuoso(server)
+        with pytest.raises(StoreError, match=r"Only 10000 are allowed.*names=server") as error:
+            store.lookup(["a"])
+        assert "\n" not in str(error.value)

@@ -206,8 +206,11 @@ class NameFinder:
                 folder = cache_folder("sparql", hashlib.blake2b(key.encode(), digest_size=12).hexdigest())
                 path = folder / "names.sqlite"
                 with file_lock(folder.with_name(f"{folder.name}.lock"), timeout=3600):
-                    if not path.exists():
-                        self._write(folder, path)
+                    try:
+                        if not path.exists():
+                            self._write(folder, path)
+                    except StoreError as error:
+                        raise StoreError(f"{error}; if it cannot list all names, open it with names=server") from None
                     self._index = SqliteGraphStore(path)
             return self._index
 
