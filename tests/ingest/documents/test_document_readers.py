@@ -116,6 +116,12 @@ def test_html_reads_what_surrounds_main_only_where_there_is_no_main(write) -> No
     ]
 
 
+@pytest.mark.parametrize("gone", ["<nav>x</nav>", '<div class="ads">x</div>', "<form>x</form>"])
+def test_html_before_and_behind_what_is_left_out(write, gone: str) -> None:
+    page = f"<div>One word.{gone}Two <button>x</button>words.</div>"
+    assert passages(read_html(write("x.html", page), None)) == [("", "One word.\nTwo words.")]
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -186,8 +186,8 @@ _SILENT = listed(
 )
 """Elements that hold no words of the page itself."""
 _BLOCKS = listed(
-    "address article blockquote body br center dd details div dl dt fieldset figcaption figure header hr li main ol p pre "
-    "section summary table tbody td tfoot th thead tr ul"
+    "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer form "
+    "header hr legend li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _ROLES = listed("navigation banner contentinfo search complementary dialog alert menu menubar toolbar")
@@ -284,16 +284,15 @@ class _Block:
 
 def _page_blocks(page: Any) -> tuple[list[_Block], list[str]]:
     """The blocks of a page's own words, and its titles."""
-    for node in [node for node in page.iter("*") if _is_silent(node)]:
-        node.drop_tree()
-    titles = page.xpath("//title")
-    for node in titles:
-        node.drop_tree()
+    named = page.xpath("//title[not(ancestor::svg)]")
+    titles = [_PLACE.sub("", node.text or "") for node in named]
+    for node in [*named, *(node for node in page.iter("*") if _is_silent(node))]:
+        node.clear(keep_tail=True)  # an empty block still parts what is before it from what is behind it
     articles = page.xpath("//article")
     for roots in (page.xpath("//main[not(ancestor::main)]"), articles if len(articles) == 1 else [], [page.body]):
         if found := [block for root in roots for block in _blocks(root)]:
             break
-    return found, [_PLACE.sub("", node.text or "") for node in titles]
+    return found, titles
 
 
 def _is_silent(node: Any) -> bool:
