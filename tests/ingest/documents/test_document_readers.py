@@ -169,6 +169,26 @@ def test_html_in_any_encoding_that_it_declares(write, encoding: str) -> None:
     assert passages(read_html(write("x.html", page.encode(encoding)), None)) == [("", f"{word} x")]
 
 
+@pytest.mark.parametrize(
+    ("declared", "written", "words"),
+    [
+        ("iso-8859-1", "cp1252", "“Bissau” costs €5"),
+        ("Shift_JIS", "cp932", "①番の髙橋さん"),
+        ("x-sjis", "cp932", "首都"),
+        ("gb2312", "gbk", "朱镕基"),
+        ("ks_c_5601-1987", "cp949", "똠방각하"),
+    ],
+)
+def test_html_is_decoded_as_browsers_do(write, declared: str, written: str, words: str) -> None:
+    page = f'<meta charset="{declared}"><p>{words}'
+    assert passages(read_html(write("x.html", page.encode(written)), None)) == [("", words)]
+
+
+def test_html_whose_encoding_stands_in_the_xml_declaration(write) -> None:
+    page = '<?xml version="1.0" encoding="windows-1251"?><html><body><p>Москва</p></body></html>'
+    assert passages(read_html(write("x.xhtml", page.encode("cp1251")), None)) == [("", "Москва")]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 @pytest.mark.parametrize("read", [read_text, read_markdown])
 def test_text_in_the_encodings_that_say_what_they_are(write, read, encoding: str) -> None:

@@ -178,7 +178,20 @@ def plain(text: str) -> str:
 
 # ---- HTML ---------------------------------------------------------------------------------------------------------
 
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
+_CHARSET = re.compile(
+    rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,200}?encoding)\s*=\s*[\"']?\s*(?:x-)?([\w.:-]{2,40})", re.IGNORECASE
+)
+_MEANT = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
+"""Encodings that pages declare, by Python's names, with those that browsers read them in (WHATWG Encoding, section 4.2)."""
 _HEAD_BYTES = 4096
 _SILENT = listed(
     "script style noscript template svg math nav aside footer form button select option iframe object canvas dialog "
@@ -239,9 +252,13 @@ def read_html(path: Path, encoding: str | None) -> Reading:
 
 def _decoded(raw: bytes, encoding: str | None) -> str:
     """A whole page: as its byte order mark says, else UTF-8, else as it declares itself, else in `encoding`."""
-    declared = _CHARSET.search(raw[:_HEAD_BYTES])
+    found = _CHARSET.search(raw[:_HEAD_BYTES])
+    declared = found[1].decode("ascii") if found else ""
+    meant = ""
+    with suppress(LookupError):
+        meant = _MEANT.get(codecs.lookup(declared).name, "")
     marked = _marked_encoding(raw)
-    for name in (marked,) if marked else ("utf-8", declared and declared[1].decode("ascii"), encoding):
+    for name in (marked,) if marked else ("utf-8", meant, declared, encoding):
         with suppress(UnicodeDecodeError, LookupError):
             if name and "\0" not in (text := raw.decode(name, "replace" if marked else "strict")):
                 return text
