@@ -123,6 +123,42 @@ def test_html_before_and_behind_what_is_left_out(write, gone: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "frame",
+    [
+        '<form id="aspnetForm">%s</form>',
+        '<div class="site has-sidebar"><div class="sidebar">Beside</div>%s</div>',
+        '<div id="root" aria-hidden="true">%s</div><div class="cookie-banner">Cookies</div>',
+    ],
+)
+def test_html_is_not_left_out_for_the_name_of_what_holds_it(write, frame: str) -> None:
+    page = PAGE % frame % "<h1>The Wall</h1><p>Built by the Ming and others, for centuries, and then again."
+    wanted = [("", "Built by the Ming and others, for centuries, and then again.")]
+    assert passages(read_html(write("x.html", page), None)) == wanted
+
+
+def test_html_sections_whose_ids_are_made_of_their_headings(write) -> None:
+    page = (
+        '<h1>Varn</h1><section id="metadata"><h2 id="sharing-data">Sharing data<span class="mw-editsection">[edit]'
+        '</span></h2><p>A.</section><div class="section" id="menu"><h2>Menu</h2><p>B.</div>'
+    )
+    assert passages(read_html(write("x.html", page), None)) == [("Sharing data", "A."), ("Menu", "B.")]
+
+
+def test_html_with_several_first_headings_is_named_by_its_title(write) -> None:
+    reading = read_html(write("x.html", "<title>Report</title><h1>One</h1><p>A.<h1>Two</h1><p>B."), None)
+    assert (reading.title, passages(reading)) == ("Report", [("One", "A."), ("Two", "B.")])
+
+
+def test_html_links_that_are_a_tables_facts(write) -> None:
+    page = (
+        "<p>Varn.<table><tr><th>Country<td><a>Osk</a></tr><tr><td><a>Lur</a><td>22,501</tr></table>"
+        "<dl><dt>Rivers<dd><ul><li><a>Geba</a></ul></dl><table><tr><td><a>Home</a><td><a>About</a></tr></table>"
+    )
+    wanted = "Varn.\nCountry\nOsk\nLur\n22,501\nRivers\nGeba"
+    assert passages(read_html(write("x.html", page), None)) == [("", wanted)]
+
+
+@pytest.mark.parametrize(
     "broken",
     [
         "<p>Words <b>bold",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 PASSAGE_SIZE = 1000
 """Most characters of a passage: what the bundled encoder reads at once, and what ToG-2 shows as one chunk."""
 
-_READER = "2"
+_READER = "3"
 """Version of the readers: raised when they cut the same file differently."""
 _FILES = "files"
 _REPLIES = "replies.sqlite"

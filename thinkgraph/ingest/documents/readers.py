@@ -194,19 +194,20 @@ _MEANT = {
 """Encodings that pages declare, by Python's names, with those that browsers read them in (WHATWG Encoding, section 4.2)."""
 _HEAD_BYTES = 4096
 _SILENT = listed(
-    "script style noscript template svg math nav aside footer form button select option iframe object canvas dialog "
-    "menu audio video map"
+    "script style noscript template svg math nav aside footer button select option iframe object canvas dialog menu audio "
+    "video map"
 )
 """Elements that hold no words of the page itself."""
 _BLOCKS = listed(
     "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer form "
     "header hr legend li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"
 )
+_PAGE = listed("html body main article")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _ROLES = listed("navigation banner contentinfo search complementary dialog alert menu menubar toolbar")
 _NAMES = listed(
     "nav navbar navigation menu sidebar footer cookie cookies breadcrumb breadcrumbs advert advertisement ads share sharing "
-    "social newsletter popup modal skip pagination pager noprint navbox toc mw-editsection metadata"
+    "social newsletter popup modal skip pagination pager noprint navbox toc metadata onetrust cookiebanner cky cmplz"
 )
 """Words in `class` and `id` that mark what surrounds a page."""
 _LINKED, _SHORT = 0.7, 150
@@ -244,8 +245,11 @@ def read_html(path: Path, encoding: str | None) -> Reading:
     if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
         raise UnreadableError("is nested too deeply to be a page")
     blocks, titles = _page_blocks(page)
-    heading = next((_flat(block.text) for block in blocks if block.level == 1), "")
-    reading = Reading(heading or _flat(" ".join(titles)) or name_title(path))
+    title = _flat(" ".join(titles))
+    headings = [_flat(block.text) for block in blocks if block.level == 1]
+    if len(headings) > 1:  # they head chapters
+        headings = [title, headings[0]]
+    reading = Reading(next(filter(None, [*headings, title, name_title(path)])))
     reading.pieces = _html_pieces(blocks, reading)
     return reading
 
@@ -277,6 +281,8 @@ class _Block:
     """See `Piece.marks`."""
     linked: int = 0
     """How many of its characters are links."""
+    told: bool = False
+    """Whether it is in a cell whose neighbour says what it is."""
 
     def add(self, marked: str, *, linked: bool) -> None:
         """Take in a text with its offsets."""
@@ -296,7 +302,8 @@ class _Block:
     def is_menu(self) -> bool:
         """Whether it is short, mostly links, and no sentence."""
         words = self.text.strip()
-        return self.linked > _LINKED * len(words) and len(words) < _SHORT and not _SENTENCE.search(words)
+        linked = self.linked > _LINKED * len(words) and not self.told
+        return linked and len(words) < _SHORT and not _SENTENCE.search(words)
 
 
 def _page_blocks(page: Any) -> tuple[list[_Block], list[str]]:
@@ -305,6 +312,11 @@ def _page_blocks(page: Any) -> tuple[list[_Block], list[str]]:
     titles = [_PLACE.sub("", node.text or "") for node in named]
     for node in [*named, *(node for node in page.iter("*") if _is_silent(node))]:
         node.clear(keep_tail=True)  # an empty block still parts what is before it from what is behind it
+    half, headed = _size(page) / 2, page.find(".//h1") is not None
+    for node in [node for node in page.iter("*") if _is_around(node)]:
+        # What holds most of the page is the page, whatever it is called.
+        if _size(node) <= half or (headed and node.find(".//h1") is None):
+            node.clear(keep_tail=True)
     articles = page.xpath("//article")
     for roots in (page.xpath("//main[not(ancestor::main)]"), articles if len(articles) == 1 else [], [page.body]):
         if found := [block for root in roots for block in _blocks(root)]:
@@ -312,17 +324,41 @@ def _page_blocks(page: Any) -> tuple[list[_Block], list[str]]:
     return found, titles
 
 
+def _size(node: Any) -> int:
+    """How many characters it holds, without white space."""
+    return len(re.sub(r"\s+", "", _PLACE.sub("", node.text_content())))
+
+
 def _is_silent(node: Any) -> bool:
-    """Whether an element holds no words of the page itself: by its tag, or by attributes that mark surroundings."""
+    """Whether an element holds no words of the page itself, by its tag, role or class."""
     tag, given = node.tag, node.attrib
-    if tag in {"body", "html", "main", "article"}:
+    if tag in _PAGE:
         return False
     if tag in _SILENT or (tag == "header" and next(node.iterancestors("main", "article"), None) is None):
         return True
-    if given.get("role", "").lower() in _ROLES or "hidden" in given or given.get("aria-hidden", "").lower() == "true":
-        return True
-    names = f"{given.get('class', '')} {given.get('id', '')}".lower()
-    return bool(_NAMES & {*names.split(), *re.split(r"[\s_-]+", names)}) and tag not in {"a", "span", "p"}
+    return given.get("role", "").lower() in _ROLES or "hidden" in given or "mw-editsection" in given.get("class", "")
+
+
+def _is_around(node: Any) -> bool:
+    """Whether an element seems to surround the page's own words, by its tag or its names.
+
+    The id of a heading or section is made of its words.
+    """
+    tag, given = node.tag, node.attrib
+    if tag in _PAGE or tag in _HEADINGS or tag in {"a", "span", "p"}:
+        return False
+    named = "" if tag == "section" or "section" in given.get("class", "").split() else given.get("id", "")
+    names = f"{given.get('class', '')} {named}".lower()
+    words = {*names.split(), *re.split(r"[\s_-]+", names)}
+    return tag == "form" or given.get("aria-hidden", "").lower() == "true" or bool(_NAMES & words)
+
+
+def _is_told(node: Any) -> bool:
+    """Whether it is a cell of a table, or a definition, beside one that is no link: what it links to is no menu."""
+    if node.tag not in {"td", "th", "dd", "dt"} or len(node.text_content()) > _SHORT:
+        return False
+    beside = [one for one in (node.getprevious(), node.getnext()) if one is not None]
+    return any(one.tag in {"th", "dt"} or one.find(".//a") is None for one in beside)
 
 
 def _blocks(root: Any) -> list[_Block]:
@@ -330,10 +366,15 @@ def _blocks(root: Any) -> list[_Block]:
 
     blocks = [_Block()]
     links = 0
+    cell = None
     for event, node in etree.iterwalk(root, events=("start", "end")):
         begins = event == "start"
+        if begins and cell is None and _is_told(node):
+            cell = node
+        elif node is cell:
+            cell = None
         if node.tag in _BLOCKS or node.tag in _HEADINGS:
-            blocks.append(_Block(_HEADINGS.get(node.tag, 0) if begins else 0))
+            blocks.append(_Block(_HEADINGS.get(node.tag, 0) if begins else 0, told=cell is not None))
         links += (1 if begins else -1) * (node.tag == "a")
         if begins or node is not root:
             blocks[-1].add((node.text if begins else node.tail) or "", linked=links > 0)
