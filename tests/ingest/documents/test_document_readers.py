@@ -295,6 +295,14 @@ def test_html_passages_are_found_again_by_their_offsets(tmp_path_factory, parts:
         )
 
 
+def test_soft_hyphens_are_no_part_of_a_word(write) -> None:
+    page = write("x.html", "<p>Die Donau&shy;dampf&shy;schiffahrt")
+    assert passages(read_html(page, None)) == [("", "Die Donaudampfschiffahrt")]
+    assert passages(read_text(write("x.txt", "The inter\u00ad\nnational port."), None)) == [
+        ("", "The international port.")
+    ]
+
+
 def test_passages_never_cross_sections() -> None:
     reading = Reading(
         "t", pieces=iter([Piece("a", "One. " * 50, 0), Piece("b", " -- \n", 250), Piece("c", "Two.", 255)])

@@ -171,6 +171,9 @@ def test_pdf(tmp_path) -> None:
     two = write("osk.pdf", "The Osk rises here.", "It ends in Varn.", title="The Osk")
     assert read(two) == ("The Osk", [("page 1", "The Osk rises here."), ("page 2", "It ends in Varn.")])
     assert read(write("a_b.pdf", "Words.", title="Microsoft Word - x.doc"))[0] == "a b"
+    assert read(write("a_b.pdf", "Words.", title="(anonymous)"))[0] == "a b"
+    lines = write("hyphens.pdf", "It borders Guinea-) Tj 0 -20 Td (Bissau by an inter-) Tj 0 -20 Td (national road.")
+    assert read(lines)[1] == [("page 1", "It borders Guinea-Bissau by an international road.")]
     with pytest.raises(UnreadableError, match=r"holds no text.*OCR"):
         read(write("scan.pdf", "", ""))
     with pytest.raises(UnreadableError, match="encrypted"):

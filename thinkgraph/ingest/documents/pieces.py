@@ -25,6 +25,7 @@ _LOOK = 0.5
 """Seconds between two looks at the time that a reader has taken."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_SOFT_HYPHEN = re.compile("\u00ad(?:\r?\n)?")
 
 
 class UnreadableError(Exception):
@@ -197,7 +198,8 @@ def _cut(reading: Reading, size: int) -> Iterator[CutPassage]:
             if any(c.isalnum() for c in text):
                 first = start + len(raw) - len(raw.lstrip())
                 last = piece.place(first + len(text) - 1) + 1
-                yield CutPassage(piece.section, piece.place(first), last, _UNPRINTABLE.sub(" ", reading.clean(text)))
+                words = _UNPRINTABLE.sub(" ", _SOFT_HYPHEN.sub("", reading.clean(text)))
+                yield CutPassage(piece.section, piece.place(first), last, words)
 
 
 def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:

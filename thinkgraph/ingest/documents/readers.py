@@ -411,7 +411,7 @@ def _flat(text: str) -> str:
 
 # ---- PDF ----------------------------------------------------------------------------------------------------------
 
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n([^\W\d_])")
 _LONGEST_PDF_TITLE = 200
 
 
@@ -437,13 +437,18 @@ def read_pdf(path: Path, _encoding: str | None) -> Reading:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise UnreadableError(f"is a damaged PDF file ({_words(error)})") from None
-    return Reading(title=title, pieces=_pages(reader), clean=lambda text: _HYPHEN.sub("", text))
+    return Reading(title=title, pieces=_pages(reader), clean=_unbroken)
+
+
+def _unbroken(text: str) -> str:
+    """Without the hyphens at line ends, but for those before a capital, which belong to a name ("Guinea-Bissau")."""
+    return _HYPHEN.sub(lambda found: found[1] if found[1].islower() else f"-{found[1]}", text)
 
 
 def _title(reader: PdfReader) -> str:
     title = _flat(str((reader.metadata and reader.metadata.title) or ""))
-    # Word processors write the file's name there.
-    named = len(title) > _LONGEST_PDF_TITLE or re.search(r"\.\w{2,4}$|^untitled", title, re.IGNORECASE)
+    # Word processors write the file's name there, libraries that there is none.
+    named = len(title) > _LONGEST_PDF_TITLE or re.search(r"\.\w{2,4}$|^untitled|^\(anonymous\)$", title, re.IGNORECASE)
     return "" if named else title
 
 
