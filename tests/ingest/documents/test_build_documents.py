@@ -22,7 +22,8 @@ from thinkgraph.ingest.documents.build import (
     update_documents,
 )
 from thinkgraph.ingest.documents.graph import MENTIONS, WITH
-from thinkgraph.ingest.documents.pieces import ReadingTime
+from thinkgraph.ingest.documents.pieces import Piece, Reading, ReadingTime
+from thinkgraph.ingest.documents.sources import Source
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.encode import encode_kb
 from thinkgraph.testing.embedder import HashEmbedder
@@ -309,6 +310,15 @@ def test_a_document_that_can_no_longer_be_read_stays_as_it_was(docs) -> None:
     [reject] = report.build.examples
     assert "what was read of it before is kept" in reject["reason"]
     assert "docs/varn.txt#6-83" in names(docs.parent / "kb")
+
+
+def test_what_a_document_leaves_out_is_reported(docs) -> None:
+    def read(_encoding):
+        return Reading("Lur", pieces=iter([Piece("", "The Lur is a river in Varn.", 0)]), left_out=["has more"])
+
+    report = build(docs, sources=[Source("lur", "lur.pdf", 0, "hash", read)])
+    assert report.build.examples == [{"kind": "not read", "file": "lur.pdf", "line": 0, "reason": "has more"}]
+    assert (report.documents["documents"], report.documents["failed"]) == (4, 0)
 
 
 @pytest.mark.parametrize(

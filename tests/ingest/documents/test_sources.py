@@ -134,8 +134,9 @@ def test_deep_folders(tmp_path) -> None:
     assert found(tmp_path / "d") == (["d/" * 300 + "x.txt"], {})
 
 
-def test_pdf(tmp_path) -> None:
+def test_pdf(tmp_path, monkeypatch) -> None:
     from pypdf import PdfReader, PdfWriter
+    from pypdf.errors import DependencyError
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
     def page(words: str) -> DecodedStreamObject:
@@ -155,6 +156,15 @@ def test_pdf(tmp_path) -> None:
                 {NameObject("/Font"): DictionaryObject({NameObject("/F1"): writer._add_object(font)})}
             )
             made[NameObject("/Contents")] = writer._add_object(page(words))
+            if words == "picture":
+                picture = DecodedStreamObject()
+                picture.update(
+                    {NameObject("/Type"): NameObject("/XObject"), NameObject("/Subtype"): NameObject("/Image")}
+                )
+                made["/Resources"][NameObject("/XObject")] = DictionaryObject(
+                    {NameObject("/I"): writer._add_object(picture)}
+                )
+                made[NameObject("/Contents")] = writer._add_object(DecodedStreamObject())
         if title:
             writer.add_metadata({"/Title": title})
         if password:
@@ -178,6 +188,14 @@ def test_pdf(tmp_path) -> None:
         read(write("scan.pdf", "", ""))
     with pytest.raises(UnreadableError, match="encrypted"):
         read(write("secret.pdf", "Words.", password="x"))  # noqa: S106 (a test's)
+    [source] = find_sources(names_of([write("part.pdf", "Words.", "", "picture")]), Rejects())
+    reading = source.read(None)
+    cut_whole(reading, 100)
+    assert reading.left_out == ["has pages of pictures without text (3; a scan?); run OCR over them"]
+    with monkeypatch.context() as without:
+        without.setattr(PdfReader, "decrypt", lambda *_: (_ for _ in ()).throw(DependencyError("cryptography")))
+        with pytest.raises(UnreadableError, match=r"AES: pip install 'pypdf\[crypto\]'"):
+            read(tmp_path / "secret.pdf")
     (tmp_path / "cut.pdf").write_bytes(two.read_bytes()[:200])
     (tmp_path / "none.pdf").write_bytes(b"words that are no PDF")
     for name in ("cut.pdf", "none.pdf"):

@@ -473,6 +473,8 @@ def _read_all(
                     reading = source.read(options.encoding or None)
                 store.put(source, content, reading, options.size, clock)
                 changes["changed" if before else "added"] += 1
+                for what in reading.left_out:
+                    rejects.note(source.file, source.line, what, kind="not read")
             except UnreadableError as error:
                 if not source.content:
                     closed.append(source.file)

@@ -62,6 +62,8 @@ class Reading:
     pieces: Iterator[Piece] = field(default_factory=lambda: iter(()))
     clean: Callable[[str], str] = str
     """Removes markup from the text of a passage."""
+    left_out: list[str] = field(default_factory=list)
+    """What of it could not be read although the rest was, once all pieces have been read."""
 
 
 class Headings:

@@ -413,6 +413,7 @@ def _flat(text: str) -> str:
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n([^\W\d_])")
 _LONGEST_PDF_TITLE = 200
+_PAGES_NAMED = 10
 
 
 def read_pdf(path: Path, _encoding: str | None) -> Reading:
@@ -423,7 +424,7 @@ def read_pdf(path: Path, _encoding: str | None) -> Reading:
     """
     try:
         import pypdf
-        from pypdf.errors import PyPdfError
+        from pypdf.errors import DependencyError, PyPdfError
     except ImportError:
         raise UnreadableError("PDF files need pypdf: pip install 'thinkgraph[documents]'") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
@@ -433,11 +434,15 @@ def read_pdf(path: Path, _encoding: str | None) -> Reading:
         if reader.is_encrypted and not reader.decrypt(""):
             raise UnreadableError("is encrypted; take the password off first")
         title = _title(reader) or name_title(path)
+    except DependencyError:
+        raise UnreadableError("is encrypted with AES: pip install 'pypdf[crypto]' to read it") from None
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise UnreadableError(f"is a damaged PDF file ({_words(error)})") from None
-    return Reading(title=title, pieces=_pages(reader), clean=_unbroken)
+    reading = Reading(title=title, clean=_unbroken)
+    reading.pieces = _pages(reader, reading.left_out)
+    return reading
 
 
 def _unbroken(text: str) -> str:
@@ -452,20 +457,28 @@ def _title(reader: PdfReader) -> str:
     return "" if named else title
 
 
-def _pages(reader: PdfReader) -> Iterator[Piece]:
+def _pages(reader: PdfReader, left_out: list[str]) -> Iterator[Piece]:
     start = 0
     found = False
+    pictures: list[int] = []
     number = 0
     try:
         for number, page in enumerate(reader.pages, start=1):
             text = page.extract_text()
-            found = found or any(c.isalnum() for c in text)
+            if any(c.isalnum() for c in text):
+                found = True
+            elif len(page.images):
+                pictures.append(number)
             yield Piece(f"page {number}", text, start)
             start += len(text)
     except Exception as error:  # noqa: BLE001 - damaged files fail in as many ways as there are
         raise UnreadableError(f"is a damaged PDF file (page {max(number, 1)}: {_words(error)})") from None
     if not found:
         raise UnreadableError("holds no text (a scan?); run OCR over it first")
+    if pictures:
+        more = ", …" * (len(pictures) > _PAGES_NAMED)
+        numbers = ", ".join(map(str, pictures[:_PAGES_NAMED])) + more
+        left_out.append(f"has pages of pictures without text ({numbers}; a scan?); run OCR over them")
 
 
 def _words(error: BaseException) -> str:
