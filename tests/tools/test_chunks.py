@@ -77,3 +77,12 @@ def test_a_sentence_is_a_chunk() -> None:
 @pytest.mark.parametrize("text", ["x" * 200_000, "a " * 100_000, ". " * 100_000, "\n" * 200_000])
 def test_a_long_text_takes_no_time(text: str) -> None:
     assert len(chunk_offsets(text, 1000, 100)) < 1000
+
+
+def test_wrapped_text_is_cut_at_sentence_ends_not_at_line_ends() -> None:
+    text = "The Osk rises in the Grey Hills. It ends\nin Lake Merish, which\nhas no outlet."
+    assert [text[start:end] for start, end in chunk_offsets(text, 60, 0)] == [
+        "The Osk rises in the Grey Hills. ",
+        "It ends\nin Lake Merish, which\nhas no outlet.",
+    ]
+    assert chunk_offsets("one two three\nfour five six", 20, 0)[0] == (0, 14)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_BREAK = re.compile(r"(?:[.!?。！？;:]['\")\]]*\s+|\n+|[。！？])")
+_STOP = re.compile(r"[.!?。！？]['\")\]]*\s+|\n\s*\n|[。！？]")
+"""The end of a sentence or paragraph."""
+_BREAK = re.compile(r"[;:]['\")\]]*\s+|\n+")
+"""Where a text without such an end is cut: lines of wrapped text end within sentences."""
 _SENTENCE = re.compile(r"[.!?]['\")\]]*\s+|\n+|[。！？]['\")\]」』]*\s*")
 _ABBREVIATED = 4
 """Letters and digits that are no sentence of their own ("Dr.", "No. 5")."""
@@ -26,8 +29,10 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     while start < len(text):
         end = min(start + size, len(text))
         if end < len(text):
-            # The last sentence end in the second half of the window; else the last white space; else a hard cut.
-            stops = [found.end() for found in _BREAK.finditer(text, start + size // 2, end)]
+            # The last sentence end in the second half of the window; else the last line end or semicolon; else the last
+            # white space; else a hard cut.
+            half = start + size // 2
+            stops = [found.end() for sign in (_BREAK, _STOP) for found in sign.finditer(text, half, end)]
             space = text.rfind(" ", start + size // 2, end)
             end = stops[-1] if stops else (space + 1 if space > 0 else end)
         spans.append((start, end))
