@@ -64,6 +64,21 @@ def test_markdown_sections_without_markup_or_code(write) -> None:
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (
+            "Write to <info@varn.org>, see <https://varn.org/map>.",
+            "Write to <info@varn.org>, see <https://varn.org/map>.",
+        ),
+        ("In 1990[1][2] it had [three wells][4].<br/>", "In 1990[1][2] it had three wells."),
+        ("```osk``` opens the gate.\n\nVarn.", "osk opens the gate.\n\nVarn."),
+    ],
+)
+def test_markdown_keeps_what_only_looks_like_markup(write, text: str, read: str) -> None:
+    assert passages(read_markdown(write("x.md", text), None)) == [("", read)]
+
+
 @pytest.mark.parametrize("mark", ["[", "<!--", "_a_ *", "a ` ", '[a](b "', "a *", "<a ", "![", "**"])
 def test_markdown_of_nothing_but_opening_marks_takes_no_square_of_its_size(write, mark: str) -> None:
     text = mark * (200_000 // len(mark))

@@ -107,13 +107,13 @@ def read_text(path: Path, encoding: str | None) -> Reading:
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _FRONT_TITLE = re.compile(r"title\s*:\s*(.+?)\s*$", re.IGNORECASE)
 # No mark is looked for beyond the next one of its kind: a file of nothing but opening marks would take the square of its size.
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^()\s]*(?:\s+\"[^\"\n]{0,500}\")?\)|\[[^\[\]\n]*\])")
+_LINK = re.compile(r"!?\[(?!\d+\]\[)([^\[\]\n]*)\](?:\([^()\s]*(?:\s+\"[^\"\n]{0,500}\")?\)|\[[^\[\]\n]*\])")
 _EMPHASIS = re.compile(r"(?<![\w*_])(\*{1,3}|_{1,3})(?=\S)(.{1,200}?)(?<=\S)\1(?![\w*_])")
 _CODE = re.compile(r"(?<!`)`+([^`\n]+)`+")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<!--(?:(?!<!--).)*?-->", re.DOTALL)
+_TAG = re.compile(r"</?[A-Za-z][\w-]*(?=[\s/>])[^<>\n]{0,200}>|<!--(?:(?!<!--).)*?-->", re.DOTALL)
 _FRONT_LINES = 200
 
 
