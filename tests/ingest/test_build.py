@@ -369,6 +369,10 @@ def test_nothing_usable(tmp_path):
         build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"])
     with pytest.raises(KnowledgeError, match=r"t\.tsv, line 1.*strict"):
         build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"], strict=True)
+    (tmp_path / "good.tsv").write_text("a\tr\tb\n")
+    (tmp_path / "p.jsonl").write_text('{"id": "1", "content": "a"}\n')
+    with pytest.raises(KnowledgeError, match=r"no passage could be read.*\(p\.jsonl, line 1: no text\)"):
+        build_kb(tmp_path / "kb", triples=[tmp_path / "good.tsv"], passages=[tmp_path / "p.jsonl"])
 
 
 def test_opening_what_is_no_base(tmp_path, files):

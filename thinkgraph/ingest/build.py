@@ -369,7 +369,7 @@ class Build:
             rows = ((path, row) for path in self.inputs.paths["passages"] for row in read_passages(path, self.rejects))
             info = build_text(
                 work / kb_files.TEXT,
-                _at_least_one(linked_passages(graph, rows, self.rejects, counts)),
+                _at_least_one(linked_passages(graph, rows, self.rejects, counts), self.rejects),
                 embedder=self._encoder.name,
                 progress=self.progress,
                 total=self.inputs.total_passages,
@@ -405,10 +405,11 @@ def embedder_name(embedder: Embedder | str | None) -> str | None:
     return embedder if isinstance(embedder, str | None) else embedder.name
 
 
-def _at_least_one(passages: Iterator[Any]) -> Iterator[Any]:
+def _at_least_one(passages: Iterator[Any], rejects: Rejects) -> Iterator[Any]:
     """The passages; raises `KnowledgeError` if there is none, which is a mistake rather than a wish."""
     first = next(passages, None)
     if first is None:
-        raise KnowledgeError("no passage could be read from the passages files; leave them out or mend them")
+        last = next((f"{r['file']}, line {r['line']}: {r['reason']}" for r in reversed(rejects.kept)), "no rows")
+        raise KnowledgeError(f"no passage could be read; mend the files or leave them out ({last})")
     yield first
     yield from passages
