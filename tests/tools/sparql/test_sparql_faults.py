@@ -5,6 +5,9 @@ from __future__ import annotations
 import email.utils
 import json
 import re
+import shutil
+import ssl
+import subprocess
 import time
 
 import pytest
@@ -257,6 +260,38 @@ def test_a_dead_server(server, slept):
     with pytest.raises(StoreError, match="cannot be reached") as error:
         Knowledge.open(f"sparql+{server.url}?retries=0")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("host", ["a" * 80 + ".example", "xn--a"])
+def test_a_host_that_cannot_be_one(host):
+    with pytest.raises(StoreError, match=f"{host} cannot be reached"):
+        Knowledge.open(f"sparql+http://{host}/sparql?retries=0")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("HTTPS_PROXY", "gopher://x"), ("NO_PROXY", "::x["), ("SSL_CERT_FILE", "/nowhere")]
+)
+def test_an_environment_that_no_client_takes(server, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(StoreError, match=f"cannot be asked.*{name}"):
+        Knowledge.open(f"sparql+{server.url}")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate with")
+def test_a_certificate_of_ones_own(server, tmp_path, monkeypatch):
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run(made, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server._http.socket = context.wrap_socket(server._http.socket, server_side=True)
+    address = f"sparql+{server.url.replace('http:', 'https:')}?retries=0&counts=no"
+    with pytest.raises(StoreError, match=r"self-signed certificate.*SSL_CERT_FILE"):
+        Knowledge.open(address)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with Knowledge.open(address) as knowledge:
+        assert knowledge.graph.entities(["http://e/a"])[0] is not None
 
 
 def test_no_server_at_that_path(server):

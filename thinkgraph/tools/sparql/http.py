@@ -108,13 +108,18 @@ class SparqlClient:
         self._closed = False
         contact = f"; {policy.contact}" if policy.contact else ""
         agent = policy.agent or f"thinkgraph/{VERSION} (SPARQL client{contact})"
-        self._http = httpx.Client(
-            auth=login,
-            headers={"Accept": _ACCEPT, "User-Agent": agent},
-            timeout=httpx.Timeout(policy.timeout, connect=min(policy.timeout, 15.0)),
-            follow_redirects=False,
-            limits=httpx.Limits(max_connections=policy.concurrency, keepalive_expiry=20.0),
-        )
+        try:
+            self._http = httpx.Client(
+                auth=login,
+                headers={"Accept": _ACCEPT, "User-Agent": agent},
+                timeout=httpx.Timeout(policy.timeout, connect=min(policy.timeout, 15.0)),
+                follow_redirects=False,
+                limits=httpx.Limits(max_connections=policy.concurrency, keepalive_expiry=20.0),
+            )
+        except (OSError, ValueError, httpx.InvalidURL) as error:
+            raise StoreError(
+                f"{self.name} cannot be asked ({_one_line(error)}): check HTTP_PROXY, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE"
+            ) from None
         self._retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_PassingError),
             stop=tenacity.stop_after_attempt(policy.retries + 1),
@@ -156,13 +161,15 @@ class SparqlClient:
                 f"{self.name} did not answer within {self._policy.timeout:g} s; ask for less, or give it longer (timeout=)",
                 slow=True,
             ) from None
-        except (httpx.RequestError, httpx.StreamError, RuntimeError) as error:
+        except (httpx.RequestError, httpx.StreamError, RuntimeError, UnicodeError) as error:
             if self._closed:
                 raise StoreError(f"{self.name} is closed; open it again") from None
             if isinstance(error, StoreError):
                 raise
             broken = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError)
-            text = (" ".join(str(error).split()) or type(error).__name__)[:_LONGEST_LINE]
+            text = _one_line(error)
+            if "CERTIFICATE_VERIFY_FAILED" in text:
+                text += "; if you trust it, have SSL_CERT_FILE name its certificate"
             raise _PassingError(f"{self.name} {'broke off' if broken else 'cannot be reached'}: {text}") from None
         self._check(response, body)
         return self._rows(response, body, page=page)
@@ -248,6 +255,11 @@ class SparqlClient:
             told = f" (at most {most} rows)" if most.isdecimal() else ""
             raise StoreError(f"{self.name} sent only a part of its answer{told}: lower page= or batch=")
         return rows
+
+
+def _one_line(error: Exception) -> str:
+    """What an error says, or what it is."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:_LONGEST_LINE]
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
