@@ -370,13 +370,13 @@ def test_full_text_of_servers_is_asked_for_in_one_query(search, mark):
 
         server.answer = magic
         with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, search=search) as store:
-            first, second, none = store.search(["Vienna's \" } #", "ada", "?!"])
+            first, second, none = store.search(["Vienna's \" } #", "ADA Zürcher Straße", "?!"])
     assert [m["entity"]["id"] for m in first] == ["Q1741", "Q1034"]
     assert [m["entity"]["id"] for m in second] == ["Q7259"]
     assert none == []
     assert all(0 < m["score"] < 1 and m["method"] == "fulltext" for m in first + second)
     (query,) = asked
-    assert "} #" not in query
+    assert [mark in query for mark in ("} #", "ada", "zürcher", "straße")] == [False, True, True, True]
 
 
 def test_addresses():

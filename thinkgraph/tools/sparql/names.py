@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.linking.names import key_label, normal_name, words
+from thinkgraph.tools.linking.names import folded_words, key_label, normal_name
 from thinkgraph.tools.openers import WRITERS
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, rows_of, text_in
@@ -169,7 +169,8 @@ class NameFinder:
     def _search_server(self, texts: Sequence[str], limit: int) -> list[list[Hit]]:
         search, rows = self._profile.search, []
         for number, text in enumerate(texts):
-            if said := words(text[:_LONGEST_NAME])[:_SEARCHED_WORDS]:
+            # With their accents: a server's index has the words as they are written.
+            if said := folded_words(unicodedata.normalize("NFKC", text[:_LONGEST_NAME]).lower())[:_SEARCHED_WORDS]:
                 query = " AND ".join(f"'{word}'" for word in said) if search == "bif" else " ".join(said)
                 rows.append(Row.of(number, RdfTerm(query, literal=True)))
         language = string(self._profile.languages[0])
