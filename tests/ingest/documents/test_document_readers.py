@@ -63,7 +63,6 @@ def test_markdown_sections_without_markup_or_code(write) -> None:
     assert reading.title == "Osk River"
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("text", "read"),
     [
@@ -79,6 +78,7 @@ def test_markdown_keeps_what_only_looks_like_markup(write, text: str, read: str)
     assert passages(read_markdown(write("x.md", text), None)) == [("", read)]
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("mark", ["[", "<!--", "_a_ *", "a ` ", '[a](b "', "a *", "<a ", "![", "**"])
 def test_markdown_of_nothing_but_opening_marks_takes_no_square_of_its_size(write, mark: str) -> None:
     text = mark * (200_000 // len(mark))
