@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import socket
 import socketserver
-import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +17,7 @@ from cli.conftest import MODEL, use_server
 from fakes import FakeModel
 from graphs.cases import CASES, PASSAGES, ROWS
 from langgraph.checkpoint.memory import InMemorySaver
+from local_http import self_signed
 from model_server import ModelServer
 from replies import Fault
 from tools.neo4j.conftest import PASSWORD, QUOTED, Database, cli_run
@@ -230,12 +228,7 @@ def test_nothing_can_be_written(filled: Database) -> None:
 @pytest.fixture
 def behind_tls(filled: Database, tmp_path: Path) -> Iterator[str]:
     """The server behind TLS with a self-signed certificate; gives host and port."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl to make a certificate with")
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    subprocess.run([*made, "-keyout", tmp_path / "key", "-out", tmp_path / "cert"], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    context = self_signed(tmp_path)
     inside = (filled.address.host, filled.address.port)
 
     class Tunnel(socketserver.BaseRequestHandler):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import email.utils
 import json
 import re
-import shutil
-import ssl
-import subprocess
 import time
 
 import pytest
+from local_http import self_signed
 from replies import Drop, Fault, Garbage, Hang
 from sparql_server import JSON, CutOff, Page, SparqlServer
 
@@ -277,19 +275,12 @@ def test_an_environment_that_no_client_takes(server, monkeypatch, name, value):
         Knowledge.open(f"sparql+{server.url}")
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate with")
 def test_a_certificate_of_ones_own(server, tmp_path, monkeypatch):
-    key, certificate = tmp_path / "key", tmp_path / "certificate"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
-    subprocess.run(made, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    server._http.socket = context.wrap_socket(server._http.socket, server_side=True)
+    server._http.socket = self_signed(tmp_path).wrap_socket(server._http.socket, server_side=True)
     address = f"sparql+{server.url.replace('http:', 'https:')}?retries=0&counts=no"
     with pytest.raises(StoreError, match=r"self-signed certificate.*SSL_CERT_FILE"):
         Knowledge.open(address)
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
     with Knowledge.open(address) as knowledge:
         assert knowledge.graph.entities(["http://e/a"])[0] is not None
 
