@@ -141,7 +141,7 @@ def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -
     from thinkgraph.state.settings import resolve_settings
 
     # A server has prompts of its own.
-    prompts = PromptLibrary(None if args.url else args.prompts).own
+    prompts = PromptLibrary(args.prompts).own if args.prompts is not None and not args.url else {}
     text = f" and {redacted(args.text)}" if args.text else ""
     return {
         "questions": source.name,
