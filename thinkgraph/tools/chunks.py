@@ -32,9 +32,9 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
             # The last sentence end in the second half of the window; else the last line end or semicolon; else the last
             # white space; else a hard cut.
             half = start + size // 2
-            stops = [found.end() for sign in (_BREAK, _STOP) for found in sign.finditer(text, half, end)]
-            space = text.rfind(" ", start + size // 2, end)
-            end = stops[-1] if stops else (space + 1 if space > 0 else end)
+            stops = [*_STOP.finditer(text, half, end)] or [*_BREAK.finditer(text, half, end)]
+            space = text.rfind(" ", half, end)
+            end = stops[-1].end() if stops else (space + 1 if space > 0 else end)
         spans.append((start, end))
         if end >= len(text):
             break
