@@ -315,7 +315,7 @@ def _page_blocks(page: Any) -> tuple[list[_Block], list[str]]:
     half, headed = _size(page) / 2, page.find(".//h1") is not None
     for node in [node for node in page.iter("*") if _is_around(node)]:
         # What holds most of the page is the page, whatever it is called.
-        if _size(node) <= half or (headed and node.find(".//h1") is None):
+        if (headed and node.find(".//h1") is None) or _size(node) <= half:
             node.clear(keep_tail=True)
     articles = page.xpath("//article")
     for roots in (page.xpath("//main[not(ancestor::main)]"), articles if len(articles) == 1 else [], [page.body]):
