@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ from thinkgraph.cli.main import main
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.runs import MOST_RUNS, Desk
 from thinkgraph.ui.security import POLICY
 
 
@@ -171,6 +173,23 @@ def test_a_run_is_stopped_and_goes_on_where_it_stopped(client: TestClient) -> No
     assert run["events"][: len(stopped["events"])] == stopped["events"]
     assert run["events"][-1]["type"] == "finished"
     assert client.post(f"/api/runs/{thread}/resume", json={}).json()["error"] == f"run {thread} is finished"
+
+
+def test_a_run_that_waits_for_its_turn_says_so(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, go = threading.Event(), Desk._go
+
+    def held(*args: Any) -> None:
+        begin.wait(30)
+        go(*args)
+
+    monkeypatch.setattr(Desk, "_go", held)
+    threads = [client.post("/api/runs", json={"question": QUESTION}).json()["thread"] for _ in range(MOST_RUNS + 1)]
+    said = [[one["type"] for one in client.get(f"/api/runs/{thread}").json()["events"]] for thread in threads]
+    begin.set()
+    assert said == [[]] * MOST_RUNS + [["queued"]]
+    told = [event["type"] for event in ended(client, threads[-1])["events"]]
+    assert told[:2] == ["queued", "started"]
+    assert told[-1] == "finished"
 
 
 def shown(client: TestClient, thread: str) -> tuple[str, list[str], list[str]]:

@@ -333,6 +333,7 @@ def test_what_was_told_before_is_counted_once(browse: Browse, tmp_path: Path) ->
 
 def test_the_time_is_that_of_the_work_and_not_of_the_rests(browse: Browse, tmp_path: Path) -> None:
     events = [
+        {"type": "queued", "running": 8, "at": 10.0},
         {"type": "started", "method": "tog2", "models": [], "knowledge": "k", "at": 100.0},
         {"type": "paused", "reason": "stopped", "at": 102.0},
         {"type": "stopped", "reason": "of the next day", "at": 86_500.0},
@@ -346,7 +347,8 @@ def test_the_time_is_that_of_the_work_and_not_of_the_rests(browse: Browse, tmp_p
     page = browse(file.as_uri(), offline=True).page
     assert page.locator(".numbers dd").all_inner_texts()[2] == "4.5 s"
     times = page.locator(".step time").all_inner_texts()
-    assert times == ["4.5 s", "3.0 s", "3.0 s", "3.0 s", "2.0 s", "2.0 s", "0.0 s"]
+    assert times == ["4.5 s", "3.0 s", "3.0 s", "3.0 s", "2.0 s", "2.0 s", "0.0 s", "0.0 s"]
+    assert page.locator(".step p").last.inner_text() == "8 other runs at work"
 
 
 def test_a_page_whose_server_has_gone_says_so(browse: Browse, world: Knowledge, script: Script) -> None:

@@ -29,7 +29,7 @@ from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.live import LiveRun, about_run, failed, kept_run
 from thinkgraph.ui.prompts import Listener
 from thinkgraph.ui.travel import Moment, branch, moments
-from thinkgraph.ui.walk import AskedBack, Forked, Paused, Recorder
+from thinkgraph.ui.walk import AskedBack, Forked, Paused, Queued, Recorder
 
 MOST_RUNS = 8
 """Runs that are worked on at a time; others wait for their turn."""
@@ -302,6 +302,8 @@ class Desk:
             old = self._live.get(live.thread)
             if old and not old.done:
                 raise RunError(f"run {live.thread} is being worked on")
+            if sum(not one.done for one in self._live.values()) >= MOST_RUNS:
+                live.add(Recorder.stamped(Queued(type="queued", running=MOST_RUNS)))
             self._live[live.thread] = live
         self._pool.submit(self._work, live, reply)
 

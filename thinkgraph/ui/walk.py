@@ -109,6 +109,14 @@ class Paused(TypedDict):
     reason: str
 
 
+class Queued(TypedDict):
+    """The run waits for its turn."""
+
+    type: Literal["queued"]
+    running: int
+    """Runs that are worked on meanwhile."""
+
+
 class Forked(TypedDict):
     """From here on it is another run than the one whose steps stand before."""
 

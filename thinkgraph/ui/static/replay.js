@@ -87,7 +87,7 @@ export class RunView {
   push(event) {
     const before = this.events.at(-1);
     // A rest may last for days, and a branch may be made as late.
-    const rested = !before || before.type === "paused" || before.type === "asked" || event.type === "forked";
+    const rested = !before || ["paused", "asked", "queued"].includes(before.type) || event.type === "forked";
     this.worked.push((this.worked.at(-1) ?? 0) + (rested ? 0 : Math.max(0, event.at - before.at || 0)));
     this.events.push(event);
     this.slider.max = String(this.events.length);

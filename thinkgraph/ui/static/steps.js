@@ -45,6 +45,7 @@ const STEPS = {
   waiting: (e) => entry("no", "A request failed", h("p", {}, `${e.role}: `, said(plain(e.reason, 300)), `; again in ${e.seconds.toFixed(1)} s`)),
   prompted: (e) => entry("model", `Asked the model: ${e.role}`, h("details", {}, h("summary", {}, "prompt and reply"),
     e.messages.map((one) => [h("h4", {}, one.role), h("pre", { dir: "auto", tabIndex: 0 }, plain(one.text, 30000))]), h("h4", {}, "reply"), h("pre", { dir: "auto", tabIndex: 0 }, plain(e.reply, 30000)))),
+  queued: (e) => entry("begin", "The run waits for its turn", h("p", {}, `${many(e.running, "other run")} at work`)),
   forked: (e) => entry("asks", "From here on it is another run", e.changes.length ? h("ul", {}, e.changes.map((one) => h("li", {}, said(one)))) : h("p", {}, "with nothing changed")),
   answered: (e) => entry("end", "Answer", h("p", {}, h("strong", {}, said(e.text)))),
 };
