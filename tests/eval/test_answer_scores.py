@@ -34,6 +34,13 @@ def test_an_alias_is_the_answer() -> None:
     assert score(["USA"], ["United States"])["hits1"] == 0.0
 
 
+def test_a_name_of_one_answer_may_be_an_alias_of_another() -> None:
+    gold, aliases = ["New York", "New York City"], [["New York City", "NYC"], []]
+    assert score(gold, gold, aliases)["em"] == 1.0
+    assert score(["New York City"], gold, aliases)["complete"] == 0.0
+    assert score(["NYC"], gold, aliases)["hits1"] == 1.0
+
+
 def test_words_in_common_count_against_the_nearest_form() -> None:
     # Two of three words given, both of the form's two: 2 * 2 / (3 + 2). Against the name itself 2 * 1 / (3 + 3).
     found = score(["the SF Giants team"], ["San Francisco Giants"], [["SF Giants"]])

@@ -77,12 +77,12 @@ def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[
         gold: the gold answers.
         aliases: for each gold answer its other accepted forms; empty where there are none.
     """
-    forms: dict[str, str] = {}
-    for names in all_forms(gold, aliases):
-        for form in names:
-            forms.setdefault(normalise(form), normalise(names[0]))
     want = {normalise(answer) for answer in gold}
-    # An alias counts as the answer that it is another form of.
+    # An alias counts as the answer that it is another form of, unless it is the name of a second one.
+    forms = {answer: answer for answer in want}
+    for name, *others in all_forms(gold, aliases):
+        for form in others:
+            forms.setdefault(normalise(form), normalise(name))
     have = [forms.get(text, text) for text in map(normalise, given)]
     if not want:
         right = 0.0 if have else 1.0
