@@ -77,6 +77,7 @@ def test_numbers_are_compared_by_value() -> None:
         *(("-154 m", "154 m"), ("-3.5 °C", "3.5 °C"), ("\u22125", "5"), ("the -5", "5"), ("3,5", "35"), (".5", "5")),
         *(("9780306406157", "9780306406158"), ("1" * 5000, "1" * 4999 + "2"), ("3 5", "35")),
         *(("C++", "C"), ("C#", "C"), ("C++", "C#"), ("Disney+", "Disney")),
+        *(("A-ha", "Ha"), ("A-1", "1"), ("An-225", "225"), ("A.I.", "I"), ("The-1975", "1975")),
     ],
 )
 def test_other_words_and_numbers_are_other_answers(one: str, other: str) -> None:
@@ -92,6 +93,7 @@ def test_other_words_and_numbers_are_other_answers(one: str, other: str) -> None
             ("1990-95", "1990 95"),
             ("COVID-19", "covid 19"),
             ("C++11", "c 11"),
+            ("\u201cThe  Hobbit\u201d", "hobbit"),
             ("की-5", "की 5"),
             ("(C#).", "c#"),
         ),

@@ -22,7 +22,8 @@ _SIGN = regex.compile(r"((?<!\w)-(?=\d)|(?<=[^\W\d_])[+#]+(?![\w+#]))")
 """What tells answers apart though it is no letter: a minus sign, and what ends "C++" and "C#". To `regex` vowel signs are
 letters too."""
 _EXACT = Context(prec=MAX_PREC)
-_ARTICLE = re.compile(r"^(?:the|a|an) ")
+_ARTICLE = re.compile(r"^\W*(?:the|a|an)\s+(?=\S)", re.IGNORECASE)
+"""A leading article. That of "A-1", "A.I." and "An-225" is none: no space follows it."""
 
 
 class Scores(TypedDict):
@@ -63,10 +64,11 @@ def normalise(text: str) -> str:
         return f"{Decimal(digits).normalize(_EXACT):f}"
     # Each second part is a sign, of the number behind it or of the letter before it.
     parts = [
-        fold(part) if not at % 2 else " -" if part == "-" else f"{part} " for at, part in enumerate(_SIGN.split(bare))
+        fold(part) if not at % 2 else " -" if part == "-" else f"{part} "
+        for at, part in enumerate(_SIGN.split(_ARTICLE.sub("", bare)))
     ]
     # Punctuation alone folds to nothing: it is compared as it stands.
-    return _ARTICLE.sub("", " ".join("".join(parts).split())) or bare.casefold()
+    return " ".join("".join(parts).split()) or bare.casefold()
 
 
 def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> Scores:
