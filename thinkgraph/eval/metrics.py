@@ -21,6 +21,9 @@ _NUMBER = re.compile(r"[-+]?(?:(?:\d{1,3}(?:[,\s]\d{2,3})*[,\s]\d{3}|\d+)(?:\.\d
 _SIGN = regex.compile(r"((?<!\w)-(?=\d)|(?<=[^\W\d_])[+#]+(?![\w+#]))")
 """What tells answers apart though it is no letter: a minus sign, and what ends "C++" and "C#". To `regex` vowel signs are
 letters too."""
+_MINUS = re.compile(r"[\u2212\u2013\uff0d](?=[\d.])")
+"""Other signs that are written for a minus: the mathematical one, an en dash, the full-width hyphen."""
+_GROUPS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _EXACT = Context(prec=MAX_PREC)
 _ARTICLE = re.compile(r"^\W*(?:the|a|an)\s+(?=\S)", re.IGNORECASE)
 """A leading article. That of "A-1", "A.I." and "An-225" is none: no space follows it."""
@@ -58,14 +61,14 @@ def normalise(text: str) -> str:
     """An answer for comparison: numbers by value, everything else without case, accents, leading article and punctuation, but
     with the sign of a number and what tells "C++" and "C#" from "C".
     """
-    bare = text.strip().replace("\u2212", "-")
+    bare = _MINUS.sub("-", text.strip())
     if _NUMBER.fullmatch(bare):
         digits = re.sub(r"[,\s]", "", bare)
         return f"{Decimal(digits).normalize(_EXACT):f}"
     # Each second part is a sign, of the number behind it or of the letter before it.
     parts = [
         fold(part) if not at % 2 else " -" if part == "-" else f"{part} "
-        for at, part in enumerate(_SIGN.split(_ARTICLE.sub("", bare)))
+        for at, part in enumerate(_SIGN.split(_GROUPS.sub("", _ARTICLE.sub("", bare))))
     ]
     # Punctuation alone folds to nothing: it is compared as it stands.
     return " ".join("".join(parts).split()) or bare.casefold()
