@@ -63,10 +63,12 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
     asked = [
         [
             q.id,
+            q.type,
             q.question,
             q.answers,
             q.aliases,
             q.gold_path,
+            q.gold_passages,
             *filter(None, [q.compared]),
             *([q.topic, q.topic_ids] if gold_entities else []),
         ]

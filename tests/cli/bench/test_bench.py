@@ -266,6 +266,18 @@ def test_a_type_may_be_any_text(cli: Run, tmp_path: Path, data: str, kb: str) ->
     assert (folder / "accuracy-kind.svg").stat().st_size
 
 
+@pytest.mark.parametrize("change", [{"type": "2hop"}, {"gold_passages": ["p1"]}, {"answers": ["Panamá"]}])
+def test_results_are_not_those_of_questions_changed_since(
+    cli: Run, tmp_path: Path, data: str, kb: str, change: dict[str, Any]
+) -> None:
+    words = ("bench", "--data", data, "--kb", kb, "--methods", "direct", "--out", str(tmp_path / "out.jsonl"))
+    for row, code in ((QUESTIONS[0], 0), (QUESTIONS[0] | change, 2), (QUESTIONS[0], 0)):
+        Path(data).write_text(json.dumps(row) + "\n", "utf-8")
+        done = cli(*words)
+        assert done.code == code
+        assert ("differ in questions_digest" in done.err) == bool(code)
+
+
 def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp_path: Path, kb: str) -> None:
     file = tmp_path / "webqsp_test.json"
     gold = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City, Panama", "PTY"]}
