@@ -278,6 +278,12 @@ def test_results_are_not_those_of_questions_changed_since(
         assert ("differ in questions_digest" in done.err) == bool(code)
 
 
+def test_a_type_that_no_question_has_is_named(cli: Run, data: str, kb: str) -> None:
+    done = cli("bench", "--data", data, "--kb", kb, "--methods", "direct", "--type", "1hop", "--type", "2-hop")
+    assert done.code == 2
+    assert done.line.endswith("has no question of type 2-hop; its types: 1hop")
+
+
 def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp_path: Path, kb: str) -> None:
     file = tmp_path / "webqsp_test.json"
     gold = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City, Panama", "PTY"]}

@@ -234,7 +234,7 @@ def _print(
 def _of_type(questions: list[Question], args: argparse.Namespace) -> list[Question]:
     if not args.type:
         return questions
-    chosen = [question for question in questions if question.type in args.type]
-    if not chosen:
-        raise UsageError(f"{args.data} has no question of type {', '.join(args.type)}")
-    return chosen
+    types = dict.fromkeys(question.type for question in questions if question.type)
+    if unknown := [kind for kind in args.type if kind not in types]:
+        raise UsageError(f"{args.data} has no question of type {unknown[0]}; its types: {', '.join(types) or 'none'}")
+    return [question for question in questions if question.type in args.type]
