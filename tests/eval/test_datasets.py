@@ -270,6 +270,11 @@ def test_what_no_parser_takes_is_one_line(tmp_path: Path, name: str, content: by
         ),
         ("webqsp", '{"Questions": []}', "holds no questions"),
         (
+            "webqsp",
+            '{"id": "a", "question": "b", "answers": ["two", "answers"]}',
+            "the fields answers, id, question, and must have .* or question and answers and qid_topic_entity",
+        ),
+        (
             "cwq",
             '[{"ID": "a", "question": "b", "answers": [{}]}]',
             'item 1, answers 1: field "AnswerArgument" is missing',

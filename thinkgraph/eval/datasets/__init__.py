@@ -58,7 +58,7 @@ DATASETS: dict[str, Dataset] = {
             Fields("RawQuestion", "Parses"),
             Fields("ProcessedQuestion", "Parses"),
             # ToG-2 lists the names and aliases of all answers without saying which belong together.
-            Fields("question", "answers", one=True),
+            Fields("question", "answers", one=True, beside="qid_topic_entity"),
         ),
         _dataset(
             "cwq",

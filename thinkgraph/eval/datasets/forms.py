@@ -31,6 +31,13 @@ class Fields(NamedTuple):
     """The name of the answers, or of the label of a statement."""
     one: bool = False
     """Whether what is listed are forms of one answer, any of which is right."""
+    beside: str = ""
+    """A field that tells this form from files of other making, whose answers are read otherwise."""
+
+    @property
+    def needs(self) -> list[str]:
+        """The fields that a row of this form has."""
+        return list(filter(None, (self.question, self.answers, self.beside)))
 
 
 _IDS = ("id", "_id", "ID", "qid", "QuestionId", "ex_id", "qas_id")
@@ -69,10 +76,10 @@ def reader_of(title: str, forms: Sequence[Fields], style: Task = "question") -> 
 
 def _form_of(row: FileRow, title: str, forms: Sequence[Fields]) -> Fields:
     for form in forms:
-        if form.question in row.value and form.answers in row.value:
+        if row.value.keys() >= {*form.needs}:
             return form
     has = ", ".join(sorted(row.value)[:_MOST_FIELDS]) or "none"
-    known = " or ".join(f"{form.question} and {form.answers}" for form in forms)
+    known = " or ".join(" and ".join(form.needs) for form in forms)
     raise UsageError(f"{row.where}: no known form of {title}: it has the fields {has}, and must have {known}")
 
 
