@@ -155,3 +155,8 @@ def test_the_note_stands_behind_the_count() -> None:
 
 def test_a_bill_scales_its_money_with_its_tokens() -> None:
     assert Bill(2, 10, 4, 0.5).times(2, 3) == Bill(4, 30, 12, 1.5)
+
+
+@pytest.mark.parametrize("model", ["offline", "perfect"])
+def test_what_stands_in_for_a_model_costs_nothing(model: str) -> None:
+    assert Bill(models=frozenset({model})).words().endswith(" out, $0.0000")
