@@ -64,6 +64,22 @@ def test_a_verdict_counts_only_where_its_path_supports_it(
     assert cell_figures([one], seed=0)["supported"] == counts
 
 
+@pytest.mark.parametrize(
+    ("question", "ends", "counts"),
+    [
+        ("Is Louvre Lens a museum?", ("Louvre Lens", "US"), 0.0),
+        ("Is Louvre Lens a museum?", ("Louvre Lens", "Museum"), 1.0),
+        ("王大亮是否开了病理学这门课？", ("王大亮", "病理学"), 1.0),
+    ],
+)
+def test_a_part_of_a_word_names_nothing(
+    results: list[BenchResult], question: str, ends: tuple[str, str], counts: float
+) -> None:
+    answer = {"question": question, "answers": ["yes"], "status": "grounded"}
+    one = _with(results[0], **answer, evidence={"triples": [_triple(*ends)]})
+    assert cell_figures([one], seed=0)["supported"] == counts
+
+
 def test_right_answers_are_told_apart_by_what_they_cite(results: list[BenchResult]) -> None:
     triple, passage = {"triples": [_triple("a", "b")]}, {"passages": [{"id": "p"}]}
     cited: list[Any] = [{}, triple, passage, passage, {**triple, **passage}]

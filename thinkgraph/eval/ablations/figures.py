@@ -11,6 +11,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.eval.reports.results import BenchResult, table
 from thinkgraph.state.answer import Answer
 from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.linking.lexical import PAIRED
 
 Figures = Mapping[str, Any]
 """By name: the columns of a `ReportRow`, and those of `_OWN`. None: there is none."""
@@ -74,7 +75,8 @@ def _has_path(answer: Answer) -> bool:
     asked = fold(answer["question"])
     triples = answer["evidence"]["triples"]
     ends = {fold(label) for triple in triples for label in (triple["subject_label"], triple["object_label"])}
-    named = [end for end in ends if end and end in asked]
+    # Chinese and the like have no spaces: there a name stands anywhere.
+    named = [end for end in ends if end and (f" {end} " in f" {asked} " or (PAIRED.search(end) and end in asked))]
     return len(named) > (fold(answer["answers"][0]) in _YES)
 
 
