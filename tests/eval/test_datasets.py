@@ -193,6 +193,12 @@ def test_hotpotqa(tmp_path: Path, dataset: str, name: str, content: Any) -> None
     assert (found.id, found.answers, found.type, found.topic) == ("h1", ("Ann",), "comparison", ("Ann (singer)", "Bo"))
 
 
+@pytest.mark.parametrize("title", ["An", "Old", "!!!"])
+def test_a_title_within_a_word_of_the_question_is_no_topic(tmp_path: Path, title: str) -> None:
+    (found,) = _read("hotpotqa", _file(tmp_path, "dev.jsonl", {**HOTPOT, "supporting_facts": [["Bo", 0], [title, 1]]}))
+    assert found.topic == ("Bo",)
+
+
 def test_musique(tmp_path: Path) -> None:
     (found,) = _read("musique", _file(tmp_path, "dev.jsonl", MUSIQUE))
     assert (found.type, found.answers, found.aliases) == ("2hop", ("Rome",), (("Roma",),))

@@ -238,7 +238,8 @@ def _mentioned(row: FileRow, wording: str, subject: str) -> Iterator[tuple[str, 
 
 def _is_named(title: str, question: str) -> bool:
     """Whether a question names the page of this title; "(film)" and the like at its end are not spoken."""
-    return fold(re.sub(r"\s*\([^()]*\)$", "", title)) in fold(question)
+    name = fold(re.sub(r"\s*\([^()]*\)$", "", title))
+    return f" {name} " in f" {fold(question)} "
 
 
 def _titles(row: FileRow) -> Sequence[str]:
