@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from thinkgraph.eval.ablations.table import CALLS, EM, METHOD, QUOTED, ROUGE, Ablation, Measure, Settings
 
 _DIRECT: Settings = {METHOD: "direct"}
 _KG: Settings = {METHOD: "kg_rag"}
+_table = partial(Ablation, method="coggrag", measures=(ROUGE, EM, CALLS))
 
 TABLES: Mapping[str, Ablation] = {
-    "coggrag-table2": Ablation(
+    "coggrag-table2": _table(
         title="Accuracy beside the compared methods",
-        method="coggrag",
         rows={
             "Direct": _DIRECT,
             "CoT": {METHOD: "cot"},
@@ -22,25 +23,16 @@ TABLES: Mapping[str, Ablation] = {
             "MindMap": QUOTED,
             "CogGRAG": {},
         },
-        measures=(ROUGE, EM, CALLS),
         note="MindMap is quoted",
     ),
-    "coggrag-table3": Ablation(
-        title="Other models (--model)",
-        method="coggrag",
-        rows={"LLM": _DIRECT, "LLM+KG": _KG, "CogGRAG": {}},
-        measures=(ROUGE, EM, CALLS),
-    ),
-    "coggrag-table4": Ablation(
+    "coggrag-table3": _table(title="Other models (--model)", rows={"LLM": _DIRECT, "LLM+KG": _KG, "CogGRAG": {}}),
+    "coggrag-table4": _table(
         title="GRBench, a graph at a time",
-        method="coggrag",
         rows={"LLM": _DIRECT, "Graph-CoT": QUOTED, "CogGRAG": {}},
-        measures=(ROUGE, EM, CALLS),
         note="Graph-CoT is quoted",
     ),
-    "coggrag-table5": Ablation(
+    "coggrag-table5": _table(
         title="Correct, missing (I don't know), hallucinated",
-        method="coggrag",
         rows={"LLM": _DIRECT, "ToG": {METHOD: "tog"}, "MindMap": QUOTED, "CogGRAG": {}},
         measures=(
             Measure("correct", "hits1"),
@@ -51,9 +43,8 @@ TABLES: Mapping[str, Ablation] = {
         note="MindMap is quoted. The paper's caption says GRBench, its text HotpotQA; its column correct is HotpotQA's Rouge-L of "
         "Table 2, ours is hits@1",
     ),
-    "coggrag-figure4": Ablation(
+    "coggrag-figure4": _table(
         title="Main components: decomposition (nd), global keys (ng), verification (nv)",
-        method="coggrag",
         rows={
             "CogGRAG": {},
             "CogGRAG-nd": {"decompose": False},

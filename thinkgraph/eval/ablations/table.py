@@ -44,8 +44,6 @@ CALLS = Measure("LLM calls", "calls_mean", percent=False)
 APART = Measure("LLM calls apart (ranker, texts)", "apart_calls_mean", percent=False)
 DEPTH = Measure("average depth", "rounds_mean", percent=False)
 
-ONE: Mapping[str, Settings] = {"": {}}
-
 
 @dataclass(frozen=True)
 class Ablation:
@@ -54,8 +52,8 @@ class Ablation:
     title: str
     method: str
     rows: Mapping[str, Settings]
-    columns: Mapping[str, Settings] = field(default_factory=lambda: ONE)
-    measures: Sequence[Measure] = (HITS, CALLS)
+    measures: Sequence[Measure]
+    columns: Mapping[str, Settings] = field(default_factory=lambda: {"": {}})
     settings: Settings = field(default_factory=dict)
     """Of all cells."""
     note: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from thinkgraph.eval.ablations.table import (
     APART,
@@ -25,11 +26,11 @@ _DIRECT: Settings = {METHOD: "direct"}
 _COT_SC: Settings = {METHOD: "cot_sc"}
 _UNCUT: Settings = {"rank_texts": 2_000, "evidence_tokens": 1_000_000, "max_calls": 10_000}
 """Every ranker sees all texts: the store's own vectors, which are the row embedding's, choose none of them beforehand. All K are shown."""
+_table = partial(Ablation, method="tog2", measures=(CONTAINS, EM, CALLS))
 
 TABLES: Mapping[str, Ablation] = {
-    "tog2-table1": Ablation(
+    "tog2-table1": _table(
         title="Accuracy beside the compared methods",
-        method="tog2",
         rows={
             "Direct": _DIRECT,
             "CoT": {METHOD: "cot"},
@@ -45,12 +46,10 @@ TABLES: Mapping[str, Ablation] = {
             "ToG-2, 3-shot": {"shots": 3, TASK: "fact"},
             "ToG-2, 6-shot": {"shots": 6, TASK: "fact"},
         },
-        measures=(CONTAINS, EM, CALLS),
         note="CoK is quoted; rows with 3 and 6 shots are for FEVER",
     ),
-    "tog2-table2": Ablation(
+    "tog2-table2": _table(
         title="ToG-FinQA, or a domain of your own",
-        method="tog2",
         rows={
             "ToG-2": {},
             "Vanilla RAG": {METHOD: "rag"},
@@ -58,18 +57,14 @@ TABLES: Mapping[str, Ablation] = {
             "ToG": {METHOD: "tog"},
             "GraphRAG": QUOTED,
         },
-        measures=(CONTAINS, EM, CALLS),
         note="GraphRAG is quoted; we know of no published file of ToG-FinQA",
     ),
-    "tog2-table3": Ablation(
+    "tog2-table3": _table(
         title="Direct reasoning and ToG-2 with other models (--model)",
-        method="tog2",
         rows={"Direct": _DIRECT, "ToG-2": {}},
-        measures=(CONTAINS, EM, CALLS),
     ),
-    "tog2-table4": Ablation(
+    "tog2-table4": _table(
         title="Where right answers come from",
-        method="tog2",
         rows={"ToG-2": {}},
         measures=(
             Measure("direct", "from_nothing"),
@@ -80,9 +75,8 @@ TABLES: Mapping[str, Ablation] = {
         ),
         note="by what each right answer (EM, contains) cites; in the paper people read 50 answers",
     ),
-    "tog2-table6": Ablation(
+    "tog2-table6": _table(
         title="Influence of each module: topic prune (TP), combined relation prune (RC), clues and query reform (Clue)",
-        method="tog2",
         rows={
             "Direct": _DIRECT,
             "ToG-2 /TP/RC/Clue": {**_NO_CLUES, "combined": False},
@@ -90,11 +84,9 @@ TABLES: Mapping[str, Ablation] = {
             "ToG-2 /TP": {"topic_prune": False},
             "ToG-2": {},
         },
-        measures=(CONTAINS, EM, CALLS),
     ),
-    "tog2-table7": Ablation(
+    "tog2-table7": _table(
         title="Seconds a step: relation prune (RP), entity prune (EP), reasoning",
-        method="tog2",
         rows={"ToG-2": {}, "ToG": {METHOD: "tog"}},
         measures=(
             Measure("RP (s)", "seconds_relation_prune", percent=False),
@@ -105,9 +97,8 @@ TABLES: Mapping[str, Ablation] = {
         note="a step is a round's: calls side by side count once. ToG-2's EP includes the ranking of the texts, ToG's its calls. "
         "A perfect chooser takes no time of a model",
     ),
-    "tog2-figure3a": Ablation(
+    "tog2-figure3a": _table(
         title="Entity-pruning tools, K=10",
-        method="tog2",
         rows={
             "embedding": {"ranker": "dense"},
             "BGE-Reranker": _RERANKER,
@@ -120,9 +111,8 @@ TABLES: Mapping[str, Ablation] = {
         note="embedding: the knowledge base's own encoder (the paper: BGE-Embedding). All rows rank the same texts: up to 2,000 a "
         "round, with no prefilter below that",
     ),
-    "tog2-figure3b": Ablation(
+    "tog2-figure3b": _table(
         title="Number of contexts K",
-        method="tog2",
         rows={"BGE-Reranker": _RERANKER, "embedding": {"ranker": "dense"}, "LLM": {"ranker": "llm"}},
         columns={f"K={k}": {"top_k": k} for k in (3, 5, 10, 15)},
         measures=(CONTAINS, EM, APART),
@@ -130,9 +120,8 @@ TABLES: Mapping[str, Ablation] = {
         note="the row embedding is ours, and so are the values of K, to 15: a run holds 96 pieces of evidence, paths included. No cap "
         "cuts what K lets in; all rows rank the same texts",
     ),
-    "tog2-figure4": Ablation(
+    "tog2-figure4": _table(
         title="Width and depth: W at D=3, D at W=3",
-        method="tog2",
         rows={
             **{f"W={width}, D=3": {"width": width} for width in (2, 3, 4, 5)},
             **{f"W=3, D={depth}": {"depth": depth} for depth in (1, 2, 3, 4, 5)},
@@ -140,9 +129,8 @@ TABLES: Mapping[str, Ablation] = {
         measures=(CONTAINS, EM, CALLS, DEPTH),
         note="the values of W and D are ours",
     ),
-    "tog2-figure6": Ablation(
+    "tog2-figure6": _table(
         title="Threshold of the self-consistency pre-check",
-        method="tog2",
         rows={
             "no pre-check": {"precheck": False},
             **{
