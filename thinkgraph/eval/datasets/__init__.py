@@ -32,12 +32,13 @@ WORLD = "world"
 _TOG = "GasolSun36/ToG or IDEA-FinAI/ToG on GitHub (topic entities given)"
 _TOG2 = "IDEA-FinAI/ToG-2 on GitHub (topic entities given)"
 _KILT = "facebookresearch/KILT on GitHub: {0}-{{train,dev}}-kilt.jsonl (MIT); data/{1} of " + _TOG
+_PLAIN = Fields("question", "answer")
 _SLOTS = (Fields("input", "output", one=True), Fields("input", "answer"))
-_QALD = (Fields("question", "answers"), Fields("question", "answer"))
+_EITHER = (Fields("question", "answers"), _PLAIN)
 
 
 def _dataset(name: str, title: str, where: str, *forms: Fields, style: Task = "question") -> Dataset:
-    return Dataset(name, title, reader_of(title, forms, style), where, style)
+    return Dataset(name, title, reader_of(title, forms or (_PLAIN,), style), where, style)
 
 
 DATASETS: dict[str, Dataset] = {
@@ -64,35 +65,32 @@ DATASETS: dict[str, Dataset] = {
             "cwq",
             "ComplexWebQuestions",
             f"tau-nlp's ComplexWebQuestions page: ComplexWebQuestions_{{train,dev}}.json; data/cwq.json of {_TOG}",
-            Fields("question", "answers"),
-            Fields("question", "answer"),
+            *_EITHER,
         ),
         _dataset(
             "grailqa",
             "GrailQA",
             f"dki-lab's GrailQA page: grailqa_v1.0_{{train,dev}}.json (CC BY-SA 4.0); data/graliqa.json of {_TOG}",
-            Fields("question", "answer"),
         ),
-        _dataset("simpleqa", "Simple Questions", f"data/SimpleQA.json of {_TOG}", Fields("question", "answer")),
+        _dataset("simpleqa", "Simple Questions", f"data/SimpleQA.json of {_TOG}"),
         _dataset("webquestions", "WebQuestions", f"data/WebQuestions.json of {_TOG}", Fields("question", "answers")),
         _dataset(
             "qald9plus",
             "QALD-9-plus",
             "KGQA/QALD_9_plus on GitHub: qald_9_plus_{train,test}_{wikidata,dbpedia}.json (CC BY 4.0)",
-            *_QALD,
+            *_EITHER,
         ),
         _dataset(
             "qald10",
             "QALD-10",
             f"KGQA/QALD-10 on GitHub: data/qald_10/qald_10.json (MIT); data/qald_10-en.json of {_TOG} and {_TOG2}",
-            *_QALD,
+            *_EITHER,
         ),
         _dataset(
             "grbench",
             "GRBench",
             "PeterJinGo/GRBench on Hugging Face, or data.json of PeterGriffinJin/Graph-CoT (Apache-2.0); its graphs: "
             "kb build --triples graph.json",
-            Fields("question", "answer"),
         ),
         _dataset("zsre", "Zero-Shot RE", _KILT.format("structured_zeroshot", "Zero_Shot_RE.json"), *_SLOTS),
         _dataset("trex", "T-REx", _KILT.format("trex", "T-REX.json"), *_SLOTS),
@@ -100,25 +98,21 @@ DATASETS: dict[str, Dataset] = {
             "hotpotqa",
             "HotpotQA",
             "hotpotqa.github.io: hotpot_dev_{distractor,fullwiki}_v1.json (CC BY-SA 4.0); data/hotpot_dev_new.json of cy623/RAG",
-            Fields("question", "answer"),
         ),
         _dataset(
             "advhotpotqa",
             "AdvHotpotQA",
             f"data/hotpotadv_dev.json of {_TOG2}, with hotpotadv_entities_azure.json beside it for the entities",
-            Fields("question", "answer"),
         ),
         _dataset(
             "2wiki",
             "2WikiMultihopQA",
             "Alab-NII/2wikimultihop on GitHub: {train,dev}.json of data_ids.zip (Apache-2.0)",
-            Fields("question", "answer"),
         ),
         _dataset(
             "musique",
             "MuSiQue",
             "StonyBrookNLP/musique on GitHub: musique_{ans,full}_v1.0_{train,dev}.jsonl (CC BY 4.0)",
-            Fields("question", "answer"),
         ),
         _dataset(
             "fever",
