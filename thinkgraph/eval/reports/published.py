@@ -69,21 +69,10 @@ def _table(given: Mapping[str, Any], names: Mapping[str, str]) -> PaperTable:
         for row, printed in block["rows"].items():
             values = printed.split()
             for one, value in zip(series, values, strict=True):
-                said = {**given, **block, **one}
+                said = {"column": "", "sample": "", **given, **block, **one, "row": row, "printed": value}
+                said["label"] = said.get("label") or names[said["data"]]
                 if value != _NOTHING:
-                    figures.append(
-                        PaperFigure(
-                            row=row,
-                            column=said.get("column", ""),
-                            measure=said["measure"],
-                            metric=said["metric"],
-                            data=said["data"],
-                            label=said.get("label") or names[said["data"]],
-                            model=said["model"],
-                            sample=said.get("sample", ""),
-                            printed=value,
-                        )
-                    )
+                    figures.append(PaperFigure(**{name: said[name] for name in PaperFigure._fields}))
             if (whole := block.get("whole")) and abs(total := sum(map(float, values)) - whole) > _ROUNDING:
                 faults.append(f"as printed, the row {row} adds up to {whole + total:.1f}, not to {whole}")
     return PaperTable(
