@@ -92,12 +92,15 @@ def create_app(
         Route("/", _index),
         Route("/api/about", api(_about)),
         Route("/api/indexed", api(_indexed)),
-        Route("/api/estimate", api(_estimate), methods=["POST"]),
-        Route("/api/runs", api(_history)),
-        Route("/api/runs", api(_ask), methods=["POST"]),
-        Route("/api/runs/{thread}", api(_run)),
+        Route("/api/estimate", api(lambda desk, _, given: {"words": desk.estimate(given)}), methods=["POST"]),
+        Route("/api/runs", api(lambda desk, *_: bounded(desk.history()[:200], 300))),
+        Route("/api/runs", api(lambda desk, _, given: {"thread": desk.ask(given)}), methods=["POST"]),
+        Route("/api/runs/{thread}", api(lambda desk, request, _: desk.run(request.path_params["thread"]))),
         Route("/api/runs/{thread}/events", events),
-        Route("/api/runs/{thread}/moments", api(_moments)),
+        Route(
+            "/api/runs/{thread}/moments",
+            api(lambda desk, request, _: bounded(desk.moments(request.path_params["thread"]))),
+        ),
         Route("/api/runs/{thread}/{doing:str}", api(_do), methods=["POST"]),
         Route("/api/runs/{thread}/{file:str}", api(_file)),
         Route("/api/look/{name}", api(_look), methods=["POST"]),
@@ -215,22 +218,6 @@ def _method(name: str, fixed: Mapping[str, Any], asks: Mapping[str, Any]) -> dic
     return {"name": name, "title": method.title, "summary": method.summary, "settings": settings}
 
 
-def _estimate(desk: Desk, _request: Request, given: dict[str, Any]) -> dict[str, Any]:
-    return {"words": desk.estimate(given)}
-
-
-def _history(desk: Desk, _request: Request, _given: dict[str, Any]) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", bounded(desk.history()[:200], 300))
-
-
-def _ask(desk: Desk, _request: Request, given: dict[str, Any]) -> dict[str, Any]:
-    return {"thread": desk.ask(given)}
-
-
-def _run(desk: Desk, request: Request, _given: dict[str, Any]) -> dict[str, Any]:
-    return desk.run(request.path_params["thread"])
-
-
 def _do(desk: Desk, request: Request, given: dict[str, Any]) -> dict[str, Any]:
     thread, doing = request.path_params["thread"], request.path_params["doing"]
     match doing:
@@ -247,10 +234,6 @@ def _do(desk: Desk, request: Request, given: dict[str, Any]) -> dict[str, Any]:
         case _:
             raise UsageError(f"a run is stopped, resumed, replied to or forked, not '{one_line(doing)}'")
     return {"thread": thread}
-
-
-def _moments(desk: Desk, request: Request, _given: dict[str, Any]) -> Any:
-    return bounded(desk.moments(request.path_params["thread"]))
 
 
 def _file(desk: Desk, request: Request, _given: dict[str, Any]) -> Response:
