@@ -9,7 +9,7 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,35 +104,15 @@ def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, An
 
 
 def save_run(run: Mapping[str, Any], path: str | Path) -> Path:
-    """Write a run as one page, as `save_page` does.
-
-    Args:
-        run: as `page_of_run` takes it.
-        path: ends in .html.
-
-    Returns:
-        The file.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write a run, as `page_of_run` takes it, as one page; see `save_page`."""
     return write_whole(Path(path).expanduser(), page_of_run(run), "page")
 
 
 def _run(answer: Answer, events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        "question": answer["question"],
-        "method": answer["method"],
-        "model": answer["model"],
-        "status": answer["status"],
-        "events": [*events, *_ending(answer, events)],
-    }
-
-
-def _ending(answer: Answer, events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The last event, where the events do not have it."""
     told = any(event["type"] == "finished" for event in events)
-    return [] if told else [Recorder.stamped({"type": "finished", "answer": answer})]
+    last = [] if told else [Recorder.stamped({"type": "finished", "answer": answer})]
+    about = {name: answer[name] for name in ("question", "method", "model", "status")}
+    return {**about, "events": [*events, *last]}
 
 
 def _script(last: str) -> str:
