@@ -13,9 +13,11 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from thinkgraph.eval.files import write_text
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer, Support, TraceLine
 from thinkgraph.state.events import Event, Scored, UserQuestion
@@ -157,6 +159,27 @@ def write_json(value: object, *, indent: int | None = None) -> None:
     except UnicodeEncodeError:
         text = json_text(value, indent=indent)
     sys.stdout.write(text + "\n")
+
+
+def write_rows(rows: Sequence[object], text: str, *, as_json: bool, keep: Path | None = None) -> None:
+    """Print the table of a bench, or its rows.
+
+    Args:
+        rows: as plain JSON.
+        text: the table.
+        as_json: print the rows.
+        keep: both are written there too, as PATH.json and PATH.txt.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    if keep:
+        write_text(keep.with_suffix(".json"), json.dumps({"rows": rows}, indent=1) + "\n")
+        write_text(keep.with_suffix(".txt"), text + "\n")
+    if as_json:
+        write_json({"rows": rows})
+    else:
+        write_line(text)
 
 
 def _width() -> int:

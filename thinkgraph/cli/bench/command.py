@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.bench import roles, sensitivity
-from thinkgraph.cli.bench.rows import show_rows
 from thinkgraph.cli.options import (
     MEASURED_MODEL,
     MEASURING,
@@ -23,7 +22,7 @@ from thinkgraph.cli.options import (
     profiles,
     settings_by_method,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once, many, telling, write_estimates, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, telling, write_estimates, write_line, write_rows
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
 
@@ -223,7 +222,7 @@ def _print(
     from thinkgraph.eval.reports.results import render, table
 
     rows = table(results, seed=args.seed, prices=prices)
-    show_rows(rows, render(rows), args)
+    write_rows(rows, render(rows), as_json=args.json)
     if folder:
         from thinkgraph.eval.reports.report import write_report
 

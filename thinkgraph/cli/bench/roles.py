@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.bench.rows import show_rows
 from thinkgraph.cli.options import (
     add_flags,
     configured,
@@ -18,7 +17,7 @@ from thinkgraph.cli.options import (
     open_knowledge,
     open_models,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once, many
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_rows
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.roles.main_path import HOLDS, MAIN_PATH
@@ -218,7 +217,8 @@ def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -
     from thinkgraph.eval.roles.table import render, toml, verdicts
     from thinkgraph.plot.save import write_whole
 
-    show_rows(rows, "\n".join([render(rows), "", *verdicts(rows), HOLDS]), args, folder and folder / "table")
+    text = "\n".join([render(rows), "", *verdicts(rows), HOLDS])
+    write_rows(rows, text, as_json=args.json, keep=folder and folder / "table")
     if args.toml:
-        text = toml([row for row in rows if not is_perfect(row["model"])])
-        write_whole(Path(args.toml).expanduser(), text, "configuration")
+        named = toml([row for row in rows if not is_perfect(row["model"])])
+        write_whole(Path(args.toml).expanduser(), named, "configuration")

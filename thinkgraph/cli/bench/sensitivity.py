@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.bench.rows import show_rows
-from thinkgraph.cli.show import LineProgress
+from thinkgraph.cli.show import LineProgress, write_rows
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,5 +59,5 @@ def run(
         rows = list(Sensitivity(plan, chooser, seeds).rows(progress))
     if folder and (picture := figure(draw_curves(rows))):
         write_text(folder / "sensitivity.svg", picture)
-    show_rows(rows, render(rows), args, folder and folder / "sensitivity")
+    write_rows(rows, render(rows), as_json=args.json, keep=folder and folder / "sensitivity")
     return 0
