@@ -23,13 +23,15 @@ from thinkgraph.cli.show import (
 )
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
+from thinkgraph.graphs.registry import find_method
+from thinkgraph.plot.save import is_page, plot_answer
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.events import Event, UserQuestion
 
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
     from thinkgraph.models.recorded import Recording
     from thinkgraph.models.roles import Models
-    from thinkgraph.state.answer import Answer
-    from thinkgraph.state.events import Event, UserQuestion
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.ui.live import Watched
 
@@ -153,7 +155,6 @@ def check_fits(question: str, options: RunOptions) -> None:
         UsageError: it is too long.
         SettingsError: a setting is out of range.
     """
-    from thinkgraph.graphs.registry import find_method
     from thinkgraph.nodes.opening.begin import check_question
     from thinkgraph.state.settings import resolve_settings
 
@@ -218,8 +219,6 @@ def run_of_page(plot: Path | None, runs: RunStore, thread: str) -> dict[str, Any
 
 
 def _is_page(plot: Path | None) -> bool:
-    from thinkgraph.plot.save import is_page
-
     return plot is not None and is_page(plot)
 
 
@@ -297,7 +296,5 @@ def report(
 
             say(f"page written to {save_run(shown, args.plot)}")
         else:
-            from thinkgraph.plot.save import plot_answer
-
             say(f"picture written to {plot_answer(answer, args.plot)}")
     return 0

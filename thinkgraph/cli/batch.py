@@ -28,6 +28,10 @@ from thinkgraph.cli.options import (
 from thinkgraph.cli.show import LineProgress, leaving_at_once, telling
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.costs.bill import Spent
+from thinkgraph.eval.record import RecordFile
+from thinkgraph.graphs.registry import find_method
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.progress import no_progress
 
@@ -81,9 +85,6 @@ def _files(args: argparse.Namespace) -> tuple[Path, Path]:
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
     from thinkgraph.eval.batch import drop_superseded, finished, read_items, run_batch, tally
-    from thinkgraph.eval.costs.bill import Spent
-    from thinkgraph.eval.record import RecordFile
-    from thinkgraph.prompts.lines import one_line
 
     source, out = _files(args)
     check_numbers(args)
@@ -136,7 +137,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What the results are results of: the same command goes on with them, another does not."""
-    from thinkgraph.graphs.registry import find_method
     from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.state.settings import resolve_settings
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from thinkgraph.cli.show import heed_sigterm, stopped_code, write_line
 from thinkgraph.errors import ThinkGraphError
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.version import VERSION
 
 COMMANDS = {
@@ -50,8 +51,6 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says what to do, and whose help is written as answers are."""
 
     def error(self, message: str) -> NoReturn:
-        from thinkgraph.prompts.lines import one_line
-
         self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -135,8 +134,6 @@ def _give_up_stdout() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from thinkgraph.prompts.lines import one_line
-
     try:
         sys.stdout.flush()
     except OSError:

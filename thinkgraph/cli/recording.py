@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.cli.options import open_models
 from thinkgraph.errors import UsageError
+from thinkgraph.plot.save import check_place
+from thinkgraph.tools.addresses import redacted
 
 if TYPE_CHECKING:
     from thinkgraph.cli.runs import RunOptions
@@ -37,8 +39,6 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         UsageError: the file is there or cannot be written, or roles have models of their own.
     """
-    from thinkgraph.plot.save import check_place
-
     if args.record is None:
         return
     if Path(args.record).exists():
@@ -95,7 +95,6 @@ def begin(path: str, question: str, options: RunOptions, knowledge: Knowledge) -
     """Knowledge and models whose exchanges are kept in a new file."""
     from thinkgraph.models.recorded import Recording
     from thinkgraph.runtime.replay import recorded
-    from thinkgraph.tools.addresses import redacted
 
     about: dict[str, Any] = {
         "question": question,

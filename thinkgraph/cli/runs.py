@@ -21,7 +21,9 @@ from typing_extensions import TypedDict
 from thinkgraph.cli.show import json_text, many, write_json, write_line
 from thinkgraph.config import absolute, load_config, model_words
 from thinkgraph.errors import RunError, UsageError
+from thinkgraph.plot.save import check_place, write_whole
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.answer import Answer
 from thinkgraph.tools.addresses import redacted
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from thinkgraph.graphs.sqlite_checkpoints import SqliteCheckpoints
     from thinkgraph.models.journal import SqliteJournal
-    from thinkgraph.state.answer import Answer
 
 
 class RunBusyError(RunError):
@@ -429,8 +430,6 @@ def whole_checkpoints(thread: str) -> Iterator[None]:
 
 
 def _export(runs: RunStore, thread: str, out: str | None) -> None:
-    from thinkgraph.plot.save import check_place, write_whole
-
     file = check_place(Path(out).expanduser(), "export") if out is not None else None
     row = runs.known(thread)
     saver = runs.checkpointer()

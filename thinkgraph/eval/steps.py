@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from typing_extensions import TypedDict
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 
 class StepTime(TypedDict):

@@ -21,6 +21,12 @@ from thinkgraph.cli.options import (
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
+from thinkgraph.eval.ablations import ABLATIONS, ablation
+from thinkgraph.eval.ablations.table import G2T
+from thinkgraph.eval.files import make_folder
+from thinkgraph.eval.questions import Question, spread
+from thinkgraph.eval.record import RecordFile
+from thinkgraph.eval.reports.published import paper_tables
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
     from thinkgraph.eval.ablations.figures import Figures
     from thinkgraph.eval.ablations.shown import RunNote
     from thinkgraph.eval.bench import BenchPlan
-    from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
     from thinkgraph.tools.knowledge import Knowledge
 
@@ -60,24 +65,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run one ablation."""
-    from thinkgraph.eval import ablations, bench_setup
-    from thinkgraph.eval.ablations import shown, table
+    from thinkgraph.eval import bench_setup
+    from thinkgraph.eval.ablations import shown
     from thinkgraph.eval.ablations.cells import cells
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.datasets.ids import named
-    from thinkgraph.eval.files import make_folder
-    from thinkgraph.eval.questions import spread
-    from thinkgraph.eval.reports.published import paper_tables
 
     if args.list:
-        names = ablations.ABLATIONS.items()
         sources = {name: one.source.partition(", section")[0] for name, one in paper_tables().items()}
-        write_line("\n".join(f"{name:16} {sources[name]:29} {one.title}" for name, one in names))
+        write_line("\n".join(f"{name:16} {sources[name]:29} {one.title}" for name, one in ABLATIONS.items()))
         return 0
     if not args.name:
         raise UsageError("which ablation? 'thinkgraph ablation --list' names them")
     configured(args)
-    chosen = ablations.ablation(args.name)
+    chosen = ablation(args.name)
     check_numbers(args)
     dataset, questions = read_dataset(args.data)
     questions = spread(questions, args.limit)
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seed:
         settings.setdefault("seed", args.seed)
     made = cells(chosen, extra=settings, g2t=args.g2t, leave_out=args.leave_out)
-    if any(one.get("community_text") == table.G2T for one in chosen.rows.values()) and not args.g2t:
+    if any(one.get("community_text") == G2T for one in chosen.rows.values()) and not args.g2t:
         sys.stderr.write("the cells with graph-to-text are left out: they need --g2t MODEL\n")
     folder = Path(args.out).expanduser() if args.out else None
     if folder:
@@ -115,7 +116,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _as_json(name: str, made: Sequence[AblationCell], rows: dict[str, Figures], note: RunNote) -> dict[str, object]:
     from thinkgraph.eval.ablations import shown
-    from thinkgraph.eval.reports.published import paper_tables
 
     paper = paper_tables()[name]
     return {
@@ -177,7 +177,6 @@ def _plans(
 ) -> Callable[[CellRun], BenchPlan]:
     """What makes the bench of a method with settings, over the same questions, knowledge and model."""
     from thinkgraph.eval import bench, bench_setup
-    from thinkgraph.eval.ablations import ablation
     from thinkgraph.eval.ablations.figures import SECONDS
     from thinkgraph.models.client import rate_limiter
 
@@ -202,7 +201,6 @@ def _plans(
 def _results(args: argparse.Namespace, plan: BenchPlan, key: str, folder: Path | None) -> list[BenchResult]:
     """The results of one bench, kept in the folder if there is one."""
     from thinkgraph.eval import bench, bench_setup
-    from thinkgraph.eval.record import RecordFile
 
     record = bench.plan_record(
         plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,17 +24,17 @@ from thinkgraph.cli.options import (
 )
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, telling, write_estimates, write_line, write_rows
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.costs.bill import Spent
+from thinkgraph.eval.files import make_folder
+from thinkgraph.eval.questions import Question, spread
+from thinkgraph.eval.record import RecordFile
+from thinkgraph.models.prices import Prices
 from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from thinkgraph.eval.batch import Ask
     from thinkgraph.eval.bench import BenchPlan
-    from thinkgraph.eval.costs.bill import Spent
-    from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
-    from thinkgraph.models.prices import Prices
 
 
 class _Parts(argparse._SubParsersAction):  # type: ignore[type-arg]  # noqa: SLF001 - no public one knows what came before
@@ -93,9 +93,6 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.datasets import DATASETS, read_dataset
     from thinkgraph.eval.datasets.ids import named
-    from thinkgraph.eval.files import make_folder
-    from thinkgraph.eval.questions import spread
-    from thinkgraph.eval.record import RecordFile
     from thinkgraph.models.client import rate_limiter
 
     if args.data == "list":
@@ -135,10 +132,11 @@ def run(args: argparse.Namespace) -> int:
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
             done = bench.kept_results(file) if file else []
             _announce(plan, name, gold=gold, done=len(done))
+            spent = Spent(len(questions) * len(settings), plan.prices, done)
             results = bench.run_bench(
                 plan,
                 progress=progress,
-                keep=telling(file.keep if file else None, _spent(plan, done), progress),
+                keep=telling(file.keep if file else None, spent, progress),
                 done=done,
                 workers=_workers(args, settings, name, questions) if args.workers > 1 else None,
             )
@@ -156,12 +154,6 @@ def _announce(plan: BenchPlan, model: str, *, gold: bool, done: int) -> None:
             f"scores of evidence leave out {len(unfit)} of {many(len(pathed), 'gold path')}, which the knowledge does not "
             f"have; the first is of question {one_line(unfit[0])}\n"
         )
-
-
-def _spent(plan: BenchPlan, done: list[BenchResult]) -> Spent:
-    from thinkgraph.eval.costs.bill import Spent
-
-    return Spent(len(plan.questions) * len(plan.methods), plan.prices, done)
 
 
 def _estimate(plan: BenchPlan, *, as_json: bool) -> int:

@@ -23,10 +23,10 @@ from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.answer import Answer
 
 if TYPE_CHECKING:
     from thinkgraph.models.roles import Models
-    from thinkgraph.state.answer import Answer
     from thinkgraph.tools.knowledge import Knowledge
 
 _PATHS = 3

@@ -6,6 +6,7 @@ import argparse
 import functools
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,14 +21,14 @@ from thinkgraph.cli.options import (
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_rows
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import make_folder, read_text
+from thinkgraph.eval.questions import Question
 from thinkgraph.eval.roles.main_path import HOLDS, MAIN_PATH
+from thinkgraph.plot.save import check_place, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from langchain_core.language_models import BaseChatModel
 
-    from thinkgraph.eval.questions import Question
     from thinkgraph.eval.roles.cases import Case
     from thinkgraph.eval.roles.table import RoleRow
     from thinkgraph.models.roles import Models
@@ -197,9 +198,7 @@ def _cases(args: argparse.Namespace, roles: Sequence[str], knowledge: Knowledge,
 def _check_toml(args: argparse.Namespace, names: Sequence[str], folder: Path | None) -> None:
     """Refuse a --toml that cannot be written, or may not, before the calls whose result it is to hold."""
     from thinkgraph.eval.bench_setup import is_perfect
-    from thinkgraph.eval.files import make_folder, read_text
     from thinkgraph.eval.roles.table import TOML_HEAD
-    from thinkgraph.plot.save import check_place
 
     if not args.toml:
         return
@@ -215,7 +214,6 @@ def _check_toml(args: argparse.Namespace, names: Sequence[str], folder: Path | N
 def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -> None:
     from thinkgraph.eval.bench_setup import is_perfect
     from thinkgraph.eval.roles.table import render, toml, verdicts
-    from thinkgraph.plot.save import write_whole
 
     text = "\n".join([render(rows), "", *verdicts(rows), HOLDS])
     write_rows(rows, text, as_json=args.json, keep=folder and folder / "table")

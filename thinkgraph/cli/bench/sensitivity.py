@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.show import LineProgress, write_rows
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import write_text
+from thinkgraph.eval.questions import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from thinkgraph.eval.questions import Question
     from thinkgraph.tools.knowledge import Knowledge
 
 
@@ -48,7 +48,6 @@ def run(
     """Measure and print; --report keeps table and plot."""
     from thinkgraph.eval.bench import BenchPlan
     from thinkgraph.eval.bench_setup import PERFECT, perfect_chooser
-    from thinkgraph.eval.files import write_text
     from thinkgraph.eval.perfect.sensitivity import Sensitivity, draw_curves, render
     from thinkgraph.eval.reports.report import figure
 

@@ -13,9 +13,10 @@ from thinkgraph.cli.options import KB, add_flags, check_numbers, configured, met
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.questions import Question, question_row
+from thinkgraph.tools.addresses import redacted
 
 if TYPE_CHECKING:
-    from thinkgraph.eval.questions import Question
     from thinkgraph.state.settings import RunSettings
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.tools.progress import Progress
@@ -131,7 +132,6 @@ def _asked(
     """What gives the questions, and what tells them from others. Of a file they are read now: its faults cost no time."""
     from thinkgraph.eval.bench_setup import load_questions
     from thinkgraph.eval.datasets.ids import named
-    from thinkgraph.eval.questions import question_row
 
     if args.data:
         given = named(load_questions(args.data, args.limit), knowledge.graph)
@@ -159,7 +159,6 @@ def _asked(
 def _command(args: argparse.Namespace, model: str | None) -> str:
     """The command that makes the same data, without paths and passwords of this machine."""
     from thinkgraph.eval.bench_setup import data_name
-    from thinkgraph.tools.addresses import redacted
 
     def told(place: str) -> str:
         return redacted(place) if "://" in place else Path(place).name

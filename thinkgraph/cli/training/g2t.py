@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.show import LineProgress, leaving_at_once, write_json, write_line
+from thinkgraph.eval.questions import spread
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.knowledge import Prose
 
 if TYPE_CHECKING:
-    from thinkgraph.state.knowledge import Prose
     from thinkgraph.training.pairs import TextPair
     from thinkgraph.training.train import EpochRow, TrainReport
 
@@ -117,7 +118,6 @@ def _say(line: str) -> None:
 
 def _read(files: Sequence[Path], limit: int | None = None, *, texts: bool = True) -> Sequence[TextPair]:
     """The pairs of the files; malformed lines are told of."""
-    from thinkgraph.eval.questions import spread
     from thinkgraph.ingest.readers.rejects import Rejects
     from thinkgraph.training.pairs import read_pairs
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pytest
 
 from thinkgraph.testing.conformance import check_members
 from thinkgraph.tools.protocols import Embedder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _UNIT_TOLERANCE = 1e-3
 _SAME = 1e-4
