@@ -10,11 +10,11 @@ from thinkgraph.cli.options import OUTPUT, add_flags
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer
 from thinkgraph.config import absolute, model_words
 from thinkgraph.errors import ManifestMismatchError, UsageError
+from thinkgraph.state.answer import Answer
 from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
-    from thinkgraph.state.answer import Answer
 
 _FINISHED = "this run is finished; its answer:"
 
@@ -40,16 +40,12 @@ def run(args: argparse.Namespace) -> int:
             if row["status"] == "unfinished":
                 answer = _go_on(runs, row, options, args)
             else:
-                _refuse_answer(args)
+                if args.answer is not None:
+                    raise UsageError(f"run {args.thread} asks nothing: resume it without --answer")
                 answer = kept_answer(runs, args.thread)
                 say(_FINISHED)
             shown = run_of_page(args.plot, runs, args.thread)
     return report(answer, args, say, shown)
-
-
-def _refuse_answer(args: argparse.Namespace) -> None:
-    if args.answer is not None:
-        raise UsageError(f"run {args.thread} asks nothing: resume it without --answer")
 
 
 def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
