@@ -34,7 +34,6 @@ class Ask(Protocol):
 
     def __call__(self, method: str, question: str, thread: str = "") -> Awaitable[Answer]:
         """Answer it; the journal, if there is one, keeps its replies under `thread`."""
-        ...
 
 
 LOOK_AGAIN = 0.5
@@ -185,11 +184,9 @@ class Claims(Protocol):
 
     async def take(self, key: str) -> Mapping[str, Any] | bool:
         """What came of a question elsewhere; else whether it is this process's now, until `settle`."""
-        ...
 
     async def settle(self, key: str, record: Mapping[str, Any] | None) -> None:
         """Keep what came of a question (None: it may be asked again), and let go of it."""
-        ...
 
 
 async def run_batch(

@@ -163,19 +163,9 @@ def walked(
     prompts: str | None = None,
     chooser: BaseChatModel | None = None,
 ) -> list[Bill]:
-    """The bill of each question walked, without factors. No model is asked.
+    """The bill of each question walked, all of them, without factors. No model is asked. For the arguments see `estimates`.
 
-    Args:
-        models: the stand-in takes the place of each, under its name, price and profile; they are of no other use then.
-        knowledge: what is walked.
-        method: by its name.
-        settings: of the method.
-        questions: all are walked.
-        prompts: folder with prompts of one's own.
-        chooser: walks in place of the stand-in without weights.
-
-    Raises:
-        ThinkGraphError: as a run of the method.
+    The stand-in takes the place of each model, under its name, price and profile: they are of no other use then.
     """
     embedder = knowledge.embedder
     for client in models.clients():
