@@ -179,7 +179,6 @@ class _Replies(AbstractContextManager["_Replies"]):
         self.journal = SqliteJournal(self.path) if self.path else None
 
     def forget(self, thread: str) -> None:
-        """Drop the replies of a question that is not asked again."""
         if self.journal:
             self.journal.forget(thread)
 

@@ -157,8 +157,6 @@ def run_bench(
 
 
 def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
-    """Answers questions in this process."""
-
     def watched(method: str, question: str) -> RunnableConfig | None:
         if plan.clocks is None:
             return None

@@ -183,8 +183,6 @@ def _fetch(sort: str, wanted: list[Any], graph: GraphStore, texts: TextStore | N
 
 @dataclass
 class _Walk:
-    """The state of one question's resolution."""
-
     question: Question
     branched: bool
     hops: list[GoldHop] = field(default_factory=list)

@@ -24,7 +24,6 @@ class StepClock(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self) -> None:
-        """Nothing is timed yet."""
         self._open: dict[UUID, tuple[str, int, float]] = {}
         self._turns: dict[tuple[str, int], tuple[float, float]] = {}
 

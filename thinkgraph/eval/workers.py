@@ -106,8 +106,6 @@ async def _started() -> Process:
 
 
 class _Worker:
-    """A worker process, as its parent sees it."""
-
     _numbers = itertools.count()
 
     def __init__(self, process: Process, setup: str) -> None:

@@ -74,8 +74,6 @@ def picture_of(answer: Answer) -> list[Node]:
 
 
 class _Drawing:
-    """A picture in the making."""
-
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.triples = {triple["id"]: triple for triple in answer["evidence"]["triples"]}

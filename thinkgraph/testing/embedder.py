@@ -9,5 +9,4 @@ class HashEmbedder(WordsEmbedder):
     """A bag of words hashed into `dimensions` signed buckets: texts that share words are near, others are not."""
 
     def __init__(self, dimensions: int = 256, *, cache_size: int = 4096) -> None:
-        """Choose the number of buckets."""
         super().__init__(f"hash-{dimensions}", dimensions, cache_size=cache_size)

@@ -308,7 +308,6 @@ def _watch(place: BuildFolder, progress: Progress, each: Callable[[EpochRow], No
 
 
 def _steps(state: Any) -> int:
-    """Steps of one epoch."""
     return int(state.max_steps // state.num_train_epochs)
 
 

@@ -157,7 +157,6 @@ def _announce(plan: BenchPlan, model: str, *, gold: bool, done: int) -> None:
 
 
 def _estimate(plan: BenchPlan, *, as_json: bool) -> int:
-    """Print what the bench is expected to cost."""
     from thinkgraph.eval.bench import models_of
     from thinkgraph.eval.costs.estimate import chooser_for, estimates
 

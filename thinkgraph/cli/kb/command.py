@@ -185,7 +185,6 @@ def _index(args: argparse.Namespace, progress: Progress) -> tuple[None, list[str
 
 
 def _problems(report: BuildReport) -> list[str]:
-    """What was not used."""
     lines = []
     for reject in report.examples[:_SHOWN_REJECTS]:
         where = f"{reject['file']}, line {reject['line']}" if reject["line"] else reject["file"]

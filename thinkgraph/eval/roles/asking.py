@@ -76,8 +76,6 @@ class RoleCall(NamedTuple):
 
 
 class _Kept(MemoryJournal):
-    """The replies of one call."""
-
     def __init__(self) -> None:
         super().__init__()
         self.replies: list[RawReply] = []

@@ -123,7 +123,6 @@ def is_right(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequen
 
 
 def _texts(kind: str, value: Any) -> list[str]:
-    """The entries of a reply, as texts."""
     if kind == "keys":
         return [part for entry in value or () for part in entry["key"] if not part.startswith("?")]
     return list(value or ())

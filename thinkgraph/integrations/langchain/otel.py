@@ -100,7 +100,6 @@ def _attributes(run: Run, *, chat: bool) -> dict[str, Any]:
 
 
 def _usage(outputs: Mapping[str, Any]) -> dict[str, int]:
-    """Tokens in and out of a model call."""
     for generations in outputs.get("generations") or ():
         for one in generations:
             message = one.get("message")

@@ -89,7 +89,6 @@ class ThinkGraphRetriever(GraphFields, BaseRetriever):
         return await Driver({}, self._deps).adrive(self._documents(await self._graph.ainvoke(**asked), most))
 
     def _asked(self, query: str, callbacks: BaseCallbackManager) -> dict[str, Any]:
-        """The arguments of a call of the graph."""
         return {
             "input": {"question": query},
             "config": {"callbacks": callbacks},

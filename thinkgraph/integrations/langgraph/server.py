@@ -32,7 +32,6 @@ _NOT_OURS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id", "check
 
 @cache
 def _knowledge(kb: str, text: str | None, trust_embedder: bool) -> Knowledge:  # noqa: FBT001 - cached by its arguments
-    """Opened once for all methods."""
     return Knowledge.open(kb, text=text, trust_embedder=trust_embedder)
 
 

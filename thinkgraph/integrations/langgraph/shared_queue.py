@@ -175,16 +175,13 @@ class _QueueJournal:
         self._name, self._journal, self._failing = name, journal, failing
 
     def get(self, thread: str, key: str) -> RawReply | None:
-        """See Journal."""
         with self._failing():
             return self._journal.get(f"{self._name}/{thread}", key)
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
-        """See Journal."""
         with self._failing():
             self._journal.put(f"{self._name}/{thread}", key, reply)
 
     def forget(self, thread: str) -> None:
-        """See Journal."""
         with self._failing():
             self._journal.forget(f"{self._name}/{thread}")

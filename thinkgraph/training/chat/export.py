@@ -99,7 +99,6 @@ def export(plan: ExportPlan, out: Path, *, replace: bool = False, progress: Prog
 
 
 def _made(plan: ExportPlan, place: BuildFolder, progress: Progress) -> DataReport:
-    """Fill the folder."""
     questions = _questions(plan, place)
     golds = _fitting(questions, plan.knowledge)
     asked = [question for question in questions if question.id in golds]
@@ -171,8 +170,6 @@ def _fitting(questions: Sequence[Question], knowledge: Knowledge) -> dict[str, G
 
 
 class _Work:
-    """What the batches share."""
-
     def __init__(self, plan: ExportPlan, golds: Mapping[str, Gold], chooser: PerfectChooser, folder: Path) -> None:
         self._plan, self._golds, self._chooser, self._folder = plan, golds, chooser, folder
         self._roles = roles_of(plan.methods)
@@ -180,11 +177,9 @@ class _Work:
         make_folder(folder)
 
     def file(self, name: str) -> Path:
-        """Where a batch's records are."""
         return self._folder / f"{name}.jsonl"
 
     def keep(self, name: str, questions: Sequence[Question]) -> None:
-        """Write the records of some questions."""
         plan = self._plan
         maker = Maker(self._roles, self._golds, self._oracle, cases=_EVERY, seed=plan.seed, measures=False)
         for question, calls in recorded(questions, self._roles, knowledge=plan.knowledge, chooser=self._chooser):

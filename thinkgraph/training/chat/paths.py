@@ -34,8 +34,6 @@ _RESERVED = ("-", "text:", "qualifier:")
 
 @dataclass
 class _Path:
-    """A path while it is walked."""
-
     start: Entity
     length: int
     hops: list[tuple[Relation, tuple[str, ...]]] = field(default_factory=list)
@@ -173,7 +171,6 @@ def _go_on(path: _Path, edge: Relation | None, reached: dict[tuple[object, ...],
 
 
 def _asked(graph: GraphStore, paths: Sequence[_Path], rng: random.Random) -> Iterator[Question]:
-    """The questions of paths, in words."""
     ids = list(dict.fromkeys(key for path in paths for _, ends in path.hops for key in ends))
     known = dict(zip(ids, graph.entities(ids), strict=True))
     lacking = _lacking(graph, paths)
