@@ -154,7 +154,6 @@ class Recorder:
             before: events that are kept already.
         """
         self._knowledge = knowledge
-        self._began = time.time()
         self._triples: set[str] = set()
         self._evidence: set[str] = set()
         self._passages: set[tuple[str, int, int]] = set()
