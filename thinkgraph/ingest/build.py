@@ -244,7 +244,7 @@ class Build:
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
             report.writelines(json.dumps(reject, ensure_ascii=False) + "\n" for reject in self.rejects.kept)
         if self._encodes:
-            take_over(place.target, place.work, self._encoder.name)
+            take_over(place.target, place.work)
         if self.encode or self.known_vectors:
             encode_stores(place.work, self._encoder, self.progress)
         manifest = self._manifest(place.work, counts, text, linking)

@@ -10,7 +10,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
-from thinkgraph.tools.sqlite.encodings import Encodings, stored_vectors
+from thinkgraph.tools.sqlite.encodings import stored_vectors
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text import SqliteTextStore
 
@@ -63,20 +63,21 @@ def is_encoded(folder: Path) -> bool:
     return bool(files)
 
 
-def take_over(old: Path, new: Path, model: str) -> None:
-    """Copy what `model` made of texts that are in both from one knowledge base to the one that takes its place.
+def take_over(old: Path, new: Path) -> None:
+    """Copy what one encoder made of texts that are in both from one knowledge base to the one that takes its place.
 
     What cannot be read or copied is made again when it is needed.
     """
     for name in STORES.values():
         if not (old / name).is_file() or not (new / name).is_file():
             continue
-        with suppress(KnowledgeError, KeyError, ValueError):
-            with stored_vectors(new / name) as (db, _):
-                wanted = {one for (one,) in db.execute("SELECT embedded FROM passages")}
-            with stored_vectors(old / name) as (db, vectors):
-                if vectors.model == model:
-                    rows = {no: one for no, one in db.execute("SELECT no, embedded FROM passages") if one in wanted}
-                    for part in chunks(list(rows), _BATCH):
-                        made = {rows[no]: vector for no, vector in vectors.read(db, part).items()}
-                        Encodings(new, model).put(made)
+        with (
+            suppress(KnowledgeError, KeyError, ValueError),
+            stored_vectors(new / name) as (wanting, kept),
+            stored_vectors(old / name) as (db, vectors),
+        ):
+            if vectors.model == kept.model:
+                wanted = {one: no for no, one in wanting.execute("SELECT no, embedded FROM passages")}
+                rows = {no: wanted[one] for no, one in db.execute("SELECT no, embedded FROM passages") if one in wanted}
+                for part in chunks(list(rows), _BATCH):
+                    kept.keep(wanting, {rows[no]: vector for no, vector in vectors.read(db, part).items()})

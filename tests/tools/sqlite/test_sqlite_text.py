@@ -25,7 +25,7 @@ from thinkgraph.tools.linking.meaning import EntityIndex, entity_passage, entity
 from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite import text as sqlite_text
-from thinkgraph.tools.sqlite.encodings import Encodings
+from thinkgraph.tools.sqlite.encodings import stored_vectors
 from thinkgraph.tools.sqlite.text import OF_ONE, OF_SEVERAL, RANKED, SqliteTextStore
 from thinkgraph.tools.sqlite.text_schema import title_prefix
 
@@ -348,12 +348,19 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
 
 
 def test_vectors_of_two_encoders_do_not_mix(tmp_path: Path) -> None:
-    key, rows = b"k" * 16, np.ones((2, 4), np.float16)
-    one, other = Encodings(tmp_path, "one"), Encodings(tmp_path, "other")
-    one.put({key: rows})
-    assert np.array_equal(one.get([key, b"x"])[key], rows)
-    assert other.get([key]) == {}
-    assert one.known([key, b"x"]) == {key}
+    rows = np.ones((2, 4), np.float16)
+    for name, model in (("text.sqlite", "one"), ("entities.sqlite", "other")):
+        build_text(tmp_path / name, sample_passages(), embedder=model, progress=no_progress)
+    with (
+        stored_vectors(tmp_path / "text.sqlite") as (db, one),
+        stored_vectors(tmp_path / "entities.sqlite") as (_, other),
+    ):
+        one.keep(db, {1: rows})
+        found = one.read(db, [1, 2])
+        assert found.keys() == {1}
+        assert np.array_equal(found[1], rows)
+        assert other.read(db, [1]) == {}
+        assert (one.count(db), other.count(db)) == (1, 0)
 
 
 def test_entity_index(tmp_path: Path) -> None:
@@ -378,10 +385,11 @@ def test_entity_index(tmp_path: Path) -> None:
 def test_vectors_are_taken_over_from_an_encoder_of_the_same_name(folder: Path, tmp_path: Path) -> None:
     with opened(folder) as store:
         store.encode()
-    build_text(tmp_path / "new" / "text.sqlite", sample_passages()[1:], embedder=NAME, progress=no_progress)
-    take_over(folder, tmp_path / "new", "another encoder")
+    build_text(tmp_path / "new" / "text.sqlite", sample_passages()[1:], embedder="another", progress=no_progress)
+    take_over(folder, tmp_path / "new")
     assert not (tmp_path / "new" / "encodings.sqlite").exists()
-    take_over(folder, tmp_path / "new", NAME)
+    build_text(tmp_path / "new" / "text.sqlite", sample_passages()[1:], embedder=NAME, progress=no_progress)
+    take_over(folder, tmp_path / "new")
     embedder = HashEmbedder(cache_size=0)
     with opened(tmp_path / "new", embedder) as store:
         assert store.encode() == embedder.encoded == 0

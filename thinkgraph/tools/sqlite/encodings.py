@@ -20,7 +20,7 @@ from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -45,65 +45,78 @@ CREATE TABLE IF NOT EXISTS whole (fingerprint TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 
-class Encodings:
-    """The vectors that one encoder made of texts, each known by a hash of its text.
+class StoredVectors:
+    """The vectors that a text store's passages have already, each known by a hash of what it is made from.
 
     Every call opens the file anew, so that threads, forks and other processes may use it at once; a process that is killed
     leaves what it had finished. What lies in the user's cache is shared by all knowledge bases.
     """
 
-    def __init__(self, folder: Path, model: str) -> None:
-        """What `model` made for the knowledge base in `folder`; nothing is opened yet."""
-        own = folder / ENCODINGS
-        self.model = model
-        # A link may lead anywhere: what it names is neither read nor written.
-        self._files = [file for file in (own, cache_folder(ENCODINGS)) if not file.is_symlink()]
-        self._own = own
+    def __init__(self, path: Path, meta: Mapping[str, str]) -> None:
+        """Those of the store at `path`, which says `meta` of itself; nothing is opened yet.
 
-    def get(self, hashes: Collection[bytes]) -> dict[bytes, NDArray[np.float16]]:
-        """The vectors of the texts that were encoded, one row for each window of a text.
+        Raises:
+            KeyError: it does not say enough.
+        """
+        self.model = meta["embedder"]
+        self._fingerprint = meta["fingerprint"]
+        self._own = path.parent / ENCODINGS
+        # A link may lead anywhere: what it names is neither read nor written.
+        self._files = [file for file in (self._own, cache_folder(ENCODINGS)) if not file.is_symlink()]
+        self._whole = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all were made ahead."""
+        sql = "SELECT 1 FROM whole WHERE fingerprint = ?"
+        self._whole = self._whole or any(_read(file, sql, [self._fingerprint]) for file in self._files)
+        return self._whole
+
+    def read(self, db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, NDArray[np.float16]]:
+        """By the passages' numbers, one row for each window; without those that are not made yet.
 
         What is damaged is not there: it is made again.
         """
+        hashes = _hashes(db, numbers)
         found: dict[bytes, NDArray[np.float16]] = {}
         for file in self._files:
-            missing = [one for one in dict.fromkeys(hashes) if one not in found]
+            missing = [one for one in dict.fromkeys(hashes.values()) if one not in found]
             for one, windows, blob, checksum in self._rows(file, "hash, windows, vector, checksum", missing):
                 # In a damaged file a number may be a text.
                 sound = isinstance(one, bytes) and isinstance(windows, int) and isinstance(blob, bytes)
                 if sound and checksum == _checksum(one, windows, blob):
                     found[one] = np.frombuffer(blob, VECTOR_TYPE).reshape(windows, -1)
-        return found
+        return {no: found[one] for no, one in hashes.items() if one in found}
 
-    def known(self, hashes: Collection[bytes]) -> set[bytes]:
-        """The texts that were encoded."""
+    def count(self, db: sqlite3.Connection) -> int:
+        """How many passages have theirs."""
+        hashes = [one for (one,) in db.execute("SELECT embedded FROM passages")]
         asked = list(dict.fromkeys(hashes))
-        return {one for file in self._files for (one,) in self._rows(file, "hash", asked)}
+        known = {one for file in self._files for (one,) in self._rows(file, "hash", asked)}
+        return sum(one in known for one in hashes)
 
-    def put(self, made: Mapping[bytes, NDArray[np.float16]]) -> None:
-        """Keep the vectors of texts.
+    def keep(self, db: sqlite3.Connection, made: Mapping[int, NDArray[np.float16]]) -> None:
+        """Keep the vectors of these passages.
 
         Raises:
             KnowledgeError: neither the knowledge base nor the cache can be written.
         """
-        if not made:
-            return
-        blobs = {one: (len(rows), rows.astype(VECTOR_TYPE).tobytes()) for one, rows in made.items()}
-        rows = [(self.model, one, *blob, _checksum(one, *blob)) for one, blob in blobs.items()]
-        self._write("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+        if made:
+            blobs = {
+                one: (len(made[no]), made[no].astype(VECTOR_TYPE).tobytes())
+                for no, one in _hashes(db, list(made)).items()
+            }
+            rows = [(self.model, one, *blob, _checksum(one, *blob)) for one, blob in blobs.items()]
+            self._write("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
 
-    def is_whole(self, fingerprint: str) -> bool:
-        """Whether all texts of the store with this fingerprint were encoded ahead."""
-        sql = "SELECT 1 FROM whole WHERE fingerprint = ?"
-        return any(_read(file, sql, [fingerprint]) for file in self._files)
-
-    def set_whole(self, fingerprint: str) -> None:
-        """Remember that all texts of a store are encoded.
+    def set_whole(self) -> None:
+        """Remember that all are made.
 
         Raises:
-            KnowledgeError: as `put`.
+            KnowledgeError: as `keep`.
         """
-        self._write("INSERT OR IGNORE INTO whole VALUES (?)", [(fingerprint,)])
+        if not self.whole:
+            self._write("INSERT OR IGNORE INTO whole VALUES (?)", [(self._fingerprint,)])
 
     def _rows(self, file: Path, columns: str, hashes: list[bytes]) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
@@ -128,60 +141,6 @@ class Encodings:
         raise KnowledgeError(f"vectors cannot be kept in {self._files[-1]} ({why}): make room, or set THINKGRAPH_CACHE")
 
 
-class StoredVectors:
-    """The vectors that a text store's passages have already."""
-
-    def __init__(self, path: Path, meta: Mapping[str, str]) -> None:
-        """Those of the store at `path`, which says `meta` of itself.
-
-        Raises:
-            KeyError: it does not say enough.
-        """
-        self.model = meta["embedder"]
-        self._kept = Encodings(path.parent, self.model)
-        self._fingerprint = meta["fingerprint"]
-        self._whole = False
-
-    @property
-    def whole(self) -> bool:
-        """Whether all were made ahead."""
-        self._whole = self._whole or self._kept.is_whole(self._fingerprint)
-        return self._whole
-
-    def read(self, db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, NDArray[np.float16]]:
-        """By the passages' numbers, one row for each window; without those that are not made yet."""
-        hashes = self._hashes(db, numbers)
-        kept = self._kept.get(hashes.values())
-        return {no: kept[one] for no, one in hashes.items() if one in kept}
-
-    def count(self, db: sqlite3.Connection) -> int:
-        """How many passages have theirs."""
-        hashes = [one for (one,) in db.execute("SELECT embedded FROM passages")]
-        kept = self._kept.known(hashes)
-        return sum(one in kept for one in hashes)
-
-    def keep(self, db: sqlite3.Connection, made: Mapping[int, NDArray[np.float16]]) -> None:
-        """Keep the vectors of these passages.
-
-        Raises:
-            KnowledgeError: as `Encodings.put`.
-        """
-        self._kept.put({one: made[no] for no, one in self._hashes(db, list(made)).items()})
-
-    def set_whole(self) -> None:
-        """Remember that all are made.
-
-        Raises:
-            KnowledgeError: as `Encodings.put`.
-        """
-        if not self.whole:
-            self._kept.set_whole(self._fingerprint)
-
-    @staticmethod
-    def _hashes(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, bytes]:
-        return dict(db.execute(_HASHES, (json.dumps(numbers),)))
-
-
 @contextmanager
 def stored_vectors(path: Path) -> Iterator[tuple[sqlite3.Connection, StoredVectors]]:
     """A text store's file, and the vectors that its passages have; no encoder is needed.
@@ -191,6 +150,10 @@ def stored_vectors(path: Path) -> Iterator[tuple[sqlite3.Connection, StoredVecto
     """
     with closing(ReadOnlyFile(path)) as file, file.connection() as db:
         yield db, StoredVectors(path, dict(db.execute("SELECT key, value FROM meta")))
+
+
+def _hashes(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, bytes]:
+    return dict(db.execute(_HASHES, (json.dumps(numbers),)))
 
 
 def _checksum(text: bytes, windows: int, blob: bytes) -> int:
