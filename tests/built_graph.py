@@ -23,6 +23,6 @@ def built_graph(
         loader.add(batches)
         loader.describe(entities)
         state = loader.finish(detect_literals=detect_literals)
-    found = write_graph(path, state, meta={"name": "test", "fingerprint": "f1"}, aliases=aliases or {})
+    found = write_graph(path, state, meta={"name": "test", "fingerprint": "f1"}, aliases=(aliases or {}).items())
     remove_load(path)
     return found

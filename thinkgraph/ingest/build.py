@@ -309,7 +309,7 @@ class Build:
                 counts, unknown = write_graph(path, state, meta=meta, aliases=names, progress=self.progress)
         else:
             state = self._stage(place, "triples", lambda: self._triples(path, None, place.work))
-            counts, unknown = write_graph(path, state, meta=meta, aliases=aliases, progress=self.progress)
+            counts, unknown = write_graph(path, state, meta=meta, aliases=aliases.items(), progress=self.progress)
         for key in unknown:
             reason = f"{key_label(key)[:80]!r} names no entity, or several"
             for file in inputs["aliases"]:

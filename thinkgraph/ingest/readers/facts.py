@@ -17,7 +17,7 @@ from thinkgraph.tools.linking.names import key_label
 
 Kind = Literal["label", "alias", "description", "class"]
 _KINDS: Mapping[Kind, int] = {"label": 0, "description": 1, "class": 2, "alias": 3}
-_LABEL, _DESCRIPTION, _CLASS, _ALIAS = range(4)
+_LABEL, _DESCRIPTION, _CLASS = range(3)
 _BATCH = 50_000
 _LANGUAGES = 1_000
 """Ranks of a predicate: the surer predicate comes before the better language."""
@@ -25,6 +25,11 @@ _OTHER = 900
 """Rank of a language that is not preferred; a text in one comes after all that are in preferred ones."""
 _OTHERS = 1_000_000
 _DESCRIPTION_LENGTH = 300
+_ALIASES = (
+    "SELECT entity, text FROM (SELECT entity, kind, rank, text, row_number() OVER ("
+    "PARTITION BY entity, kind ORDER BY rank, text) AS place FROM fact WHERE kind IN (0, 3){one}) "
+    f"WHERE kind = 3 OR (place > 1 AND rank < {_OTHERS}) ORDER BY entity, kind, rank, text"
+)
 
 
 class Languages:
@@ -128,47 +133,12 @@ class Facts(AbstractContextManager["Facts"]):
             kind_label = self.label(min(classes, key=lambda one: (len(one), one))) if classes else ""
             yield EntityRow(str(entity), best.get(_LABEL, ""), kind_label, best.get(_DESCRIPTION, ""))
 
-    def aliases(self, more: Mapping[str, Sequence[str]]) -> Aliases:
-        """The other names, after those of `more`."""
-        return Aliases(self._read(), more)
-
-
-class Aliases(Mapping[str, Sequence[str]]):
-    """Other names by entity, read from disk as they are needed: aliases, and labels beside the best one."""
-
-    _NAMES = (
-        "SELECT entity, text FROM (SELECT entity, kind, rank, text, row_number() OVER ("
-        "PARTITION BY entity, kind ORDER BY rank, text) AS place FROM fact WHERE kind IN (0, 3){one}) "
-        f"WHERE kind = 3 OR (place > 1 AND rank < {_OTHERS}) ORDER BY entity, kind, rank, text"
-    )
-
-    def __init__(self, db: sqlite3.Connection, more: Mapping[str, Sequence[str]]) -> None:
-        self._db = db
-        self._more = more
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._more
-        for key, _ in self._stored():
-            if key not in self._more:
-                yield key
-
-    def _stored(self) -> Iterator[tuple[str, list[str]]]:
-        rows = self._db.execute(self._NAMES.format(one=""))
-        for entity, found in groupby(rows, key=lambda row: row[0]):
-            yield str(entity), list(dict.fromkeys(text for _, text in found))
-
-    def __len__(self) -> int:
-        stored = self._db.execute("SELECT count(DISTINCT entity) FROM fact WHERE kind IN (0, 3)").fetchone()
-        return len(self._more) + int(stored[0])
-
-    def __getitem__(self, key: str) -> list[str]:
-        rows = self._db.execute(self._NAMES.format(one=" AND entity = ?"), (key,))
-        return list(dict.fromkeys([*self._more.get(key, ()), *(text for _, text in rows)]))
-
-    def items(self) -> Iterator[tuple[str, list[str]]]:  # type: ignore[override]
-        """Each entity with its names, in one pass."""
-        for key in self._more:
-            yield key, self[key]
-        for key, texts in self._stored():
-            if key not in self._more:
-                yield key, texts
+    def aliases(self, more: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
+        """Each entity with its other names: those of `more`, then aliases, and labels beside the best one."""
+        db = self._read()
+        for entity, names in more.items():
+            rows = db.execute(_ALIASES.format(one=" AND entity = ?"), (entity,))
+            yield entity, list(dict.fromkeys([*names, *(text for _, text in rows)]))
+        for entity, found in groupby(db.execute(_ALIASES.format(one="")), key=lambda row: row[0]):
+            if entity not in more:
+                yield entity, list(dict.fromkeys(text for _, text in found))

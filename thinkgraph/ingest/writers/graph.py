@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -44,7 +44,7 @@ def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str
         with TripleLoader(path) as loader:
             loader.describe(EntityRow(id_, label, "", "") for id_, label in labels.items())
             state = loader.finish(detect_literals=False)
-        write_graph(path, state, meta={"name": "names", "fingerprint": "names"}, aliases=aliases)
+        write_graph(path, state, meta={"name": "names", "fingerprint": "names"}, aliases=aliases.items())
     finally:
         remove_load(path)
 
@@ -54,7 +54,7 @@ def write_graph(
     state: LoadState,
     *,
     meta: Mapping[str, str],
-    aliases: Mapping[str, Sequence[str]],
+    aliases: Iterable[tuple[str, Sequence[str]]],
     progress: Progress = no_progress,
 ) -> tuple[GraphCounts, list[str]]:
     """Make the graph `path` from what a `TripleLoader` wrote for it, whose files stay: a failure can be mended.
@@ -63,7 +63,7 @@ def write_graph(
         path: the new file. Nothing in it is durable until this returns.
         state: what the load left.
         meta: name and fingerprint of the graph, kept in it.
-        aliases: further names by entity (its id, or its label where only one entity has it).
+        aliases: each entity (its id, or its label where only one entity has it) with its further names.
         progress: told how far the work is.
 
     Returns:

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -37,37 +37,37 @@ def names_file(graph: Path) -> Path:
     return graph.with_suffix(".names")
 
 
-def note_aliases(graph: Path, aliases: Mapping[str, Sequence[str]]) -> list[str]:
+def note_aliases(graph: Path, aliases: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Write the further names of a graph's entities, given by an id, or by a label that one entity has.
 
     Returns:
         The keys of `aliases` that name no entity, or several.
     """
-    missing: dict[str, str] = {}
+    missing: dict[str, tuple[str, Sequence[str]]] = {}
     owners: dict[str, list[int]] = defaultdict(list)
     with closing(fast_database(aliases_file(graph))) as db:
         db.execute("CREATE TABLE given (node INTEGER, name TEXT)")
         db.execute("ATTACH ? AS load", (str(load_file(graph)),))
         db.execute("BEGIN")
-        if aliases:
-            db.execute("CREATE INDEX IF NOT EXISTS load.node_key ON node (key)")
-        for key, texts in aliases.items():
+        for number, (key, texts) in enumerate(aliases):
+            if not number:
+                db.execute("CREATE INDEX IF NOT EXISTS load.node_key ON node (key)")
             row = db.execute("SELECT id FROM load.node WHERE key = ? AND literal = 0", (key,)).fetchone()
             if row:
                 db.executemany("INSERT INTO given VALUES (?, ?)", [(row[0], text) for text in texts])
             else:
-                missing[normal_name(key)] = key
+                missing[normal_name(key)] = key, texts
         for batch in _entities(db) if missing else ():
             for node, _, label in batch:
                 if (norm := normal_name(label)) in missing:
                     owners[norm].append(node)
         for norm, named in owners.items():
             if len(named) == 1:
-                texts = aliases[missing.pop(norm)]
+                _, texts = missing.pop(norm)
                 db.executemany("INSERT INTO given VALUES (?, ?)", [(named[0], text) for text in texts])
         db.execute("CREATE INDEX given_node ON given (node)")
         db.execute("COMMIT")
-    return list(missing.values())
+    return [key for key, _ in missing.values()]
 
 
 def write_names(graph: Path, progress: Progress = no_progress) -> None:
