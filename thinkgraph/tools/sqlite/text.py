@@ -20,7 +20,6 @@ from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, title_prefix
-from thinkgraph.tools.sqlite.top import Top
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,6 +49,8 @@ _ENCODED = 128
 """Passages whose vectors are kept together: what a killed process loses."""
 _AT_ONCE = 2_000_000
 """Characters after which a batch of texts ends, for it is in memory with all its windows."""
+_SLACK = 1e-5
+"""How far two float32 products of the same vectors may lie apart, several times over."""
 _MOST_WORDS = 64
 """Words of a query that are searched."""
 _OF = (
@@ -261,12 +262,14 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         they were found.
         """
         vectors = embed_array(self._embedder, queries)
-        tops = [Top(limit) for _ in queries]
+        every, scores = [np.empty(0, np.int64)], [np.empty((0, len(queries)), np.float32)]
         for found, windows, firsts in self._chunks(connection, numbers):
-            scores = np.maximum.reduceat(windows @ vectors.T, firsts, axis=0)
-            for column, top in enumerate(tops):
-                top.add(found, scores[:, column])
-        return [self._hits(connection, top.numbers(), vector, limit) for top, vector in zip(tops, vectors, strict=True)]
+            every.append(found)
+            scores.append(np.maximum.reduceat(windows @ vectors.T, firsts, axis=0))
+        return [
+            self._hits(connection, _top(np.concatenate(every), column, limit), vector, limit)
+            for column, vector in zip(np.concatenate(scores).T, vectors, strict=True)
+        ]
 
     def _hits(
         self, connection: sqlite3.Connection, numbers: list[int], vector: NDArray[np.float32], limit: int
@@ -319,6 +322,17 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             ends = np.cumsum([len(group) for group in windows])
             made |= {number: rows for (number, _), rows in zip(batch, np.split(vectors, ends[:-1]), strict=True)}
         return made
+
+
+def _top(numbers: NDArray[np.int64], scores: NDArray[np.float32], limit: int) -> list[int]:
+    """The numbers with the `limit` best scores, and all that are too near to the last of them to be told apart.
+
+    Single precision depends on how a product was cut into blocks, so that the caller scores these few again.
+    """
+    if len(scores) > limit:
+        numbers = numbers[scores >= np.partition(scores, -limit)[-limit] - _SLACK]
+    kept: list[int] = numbers.tolist()
+    return kept
 
 
 def _batch(passages: Iterator[tuple[int, Passage]]) -> list[tuple[int, Passage]]:
