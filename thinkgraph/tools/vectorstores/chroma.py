@@ -14,6 +14,7 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
 from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder
+from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
 if TYPE_CHECKING:
@@ -146,11 +147,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         if not ids:
             return []
         wanted = list(dict.fromkeys(ids))
-        found = {
-            passage["id"]: passage
-            for start in range(0, len(wanted), _PAGE)
-            for passage in self._read(ids=wanted[start : start + _PAGE])
-        }
+        found = {passage["id"]: passage for some in chunks(wanted, _PAGE) for passage in self._read(ids=some)}
         return [copy.deepcopy(found.get(id_)) for id_ in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
@@ -163,8 +160,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
             return []
         vector = self._embed([query])[0]
         scores: dict[str, float] = {}
-        for start in range(0, len(wanted), _ENTITIES_AT_ONCE):
-            some = wanted[start : start + _ENTITIES_AT_ONCE]
+        for some in chunks(wanted, _ENTITIES_AT_ONCE):
             key = self._keys.entity
             # `$in` sees metadata that are one string, `$contains` those that are a list.
             where: dict[str, Any] = {"$or": [{key: {"$in": some}}, *({key: {"$contains": id_}} for id_ in some)]}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
 from thinkgraph.tools.linking.names import well_formed
+from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.vectorstores.specs import MetadataKeys
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ class LangChainTextStore:
             return []
         hits: dict[str, PassageHit] = {}
         size = len(wanted) if callable(self._made(wanted[:1])) else _ENTITIES_AT_ONCE
-        for start in range(0, len(wanted), size):
-            some = wanted[start : start + size]
+        for some in map(list, chunks(wanted, size)):
             of = set(some)
             for hit in self._found(query, limit, self._made(some)):
                 # A store that does not know the filter ignores it.
