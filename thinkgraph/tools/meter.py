@@ -49,21 +49,12 @@ def counting(meter: Meter) -> Iterator[None]:
         current_meter.reset(token)
 
 
-def _count(**counts: int) -> None:
+def count(**counts: int) -> None:
+    """Add to the meter of the work at hand, as `Meter.add` takes it."""
     if meter := current_meter.get():
         meter.add(**counts)
 
 
-def count_encoded(n: int) -> None:
-    """Count `n` texts encoded."""
-    _count(encoder_texts=n)
-
-
-def count_generated(n: int) -> None:
-    """Count `n` texts written by a graph-to-text model."""
-    _count(generated_texts=n)
-
-
 def count_round_trip() -> None:
     """Count one logical round trip to a store."""
-    _count(store_round_trips=1)
+    count(store_round_trips=1)

@@ -16,7 +16,7 @@ from thinkgraph.testing.conformance.embedder import EmbedderConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder, split_words
-from thinkgraph.tools.meter import Meter, count_encoded, count_round_trip, current_meter
+from thinkgraph.tools.meter import Meter, count, count_round_trip, current_meter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ def test_cache_and_counters() -> None:
         embedder.embed(["b", "a"])
         assert embedder.encoded == 4
         count_round_trip()
-        count_encoded(1)
+        count(encoder_texts=1)
     finally:
         current_meter.reset(token)
     assert (meter.encoder_texts, meter.store_round_trips) == (5, 1)

@@ -22,7 +22,7 @@ from thinkgraph.state.knowledge import Prose, Triple
 from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.tools.encoders.embeddings import load_from_hub, quiet_libraries
 from thinkgraph.tools.linking.names import well_formed
-from thinkgraph.tools.meter import count_generated
+from thinkgraph.tools.meter import count
 
 _MOST_TOKENS = 512
 """Of a community and of its text: T5 was trained on so many; a checkpoint with fewer positions takes fewer."""
@@ -212,7 +212,7 @@ def _batch(loaded: tuple[Any, Any], pieces: Sequence[list[int]], source: str) ->
             out = model.generate(**inputs.to(model.device), max_length=None, max_new_tokens=max(rooms), do_sample=False)
     except (RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"the graph-to-text checkpoint {source} failed: {first_line(error)}") from error
-    count_generated(len(pieces))
+    count(generated_texts=len(pieces))
     ends = model.generation_config.eos_token_id
     for row, room in zip(out.tolist(), rooms, strict=True):
         # The first token is where every text starts.

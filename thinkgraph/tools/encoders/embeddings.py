@@ -24,7 +24,7 @@ from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM
 from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.encoders.weights import bundled_folder, onnx_folder
 from thinkgraph.tools.linking.names import well_formed
-from thinkgraph.tools.meter import count_encoded
+from thinkgraph.tools.meter import count
 from thinkgraph.tools.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class CachingEmbedder(ABC):
                     vectors = _unit(self._encode(self._model(), missing))
                     found.update(zip(missing, vectors, strict=True))
                     self.encoded += len(missing)
-                    count_encoded(len(missing))
+                    count(encoder_texts=len(missing))
                     self._remember(missing, vectors)
         return np.stack([found[text] for text in cleaned])
 

@@ -16,7 +16,7 @@ from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import query_tokens, tokens
 from thinkgraph.tools.linking.names import well_formed
-from thinkgraph.tools.meter import count_encoded
+from thinkgraph.tools.meter import count
 from thinkgraph.tools.protocols import Embedder, Ranker
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CrossEncoderRanker:
                     convert_to_numpy=True,
                 )
                 logits = in_encoder_thread(predict)
-        count_encoded(len(distinct))
+        count(encoder_texts=len(distinct))
         values = np.asarray(logits, np.float64).reshape(len(distinct), -1)
         if values.shape[1] != 1:
             raise KnowledgeError(
