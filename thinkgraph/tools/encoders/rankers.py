@@ -52,11 +52,10 @@ class DenseRanker:
 class CrossEncoderRanker:
     """A sentence-transformers `CrossEncoder`, which reads query and text together; the score is its sigmoid."""
 
-    def __init__(self, model: str = CROSS_ENCODER, *, batch_size: int = 32) -> None:
+    def __init__(self, model: str = CROSS_ENCODER) -> None:
         """Name the model (hub or folder); it loads on first use."""
         self.name = f"cross-encoder:{model.rstrip('/').rsplit('/', 1)[-1]}"
         self._source = model
-        self._batch_size = batch_size
         self._lock = Lock()
         self._model: Any = None
 
@@ -79,7 +78,6 @@ class CrossEncoderRanker:
                 predict = functools.partial(
                     self._model.predict,
                     [(well_formed(query), well_formed(text)) for text in distinct],
-                    batch_size=self._batch_size,
                     show_progress_bar=False,
                     activation_fn=torch.nn.Identity(),
                     convert_to_numpy=True,
