@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import tenacity
 
-from thinkgraph.errors import StoreError
+from thinkgraph.errors import StoreError, first_line
 from thinkgraph.models.failures import MAX_WAIT, retry_after
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.version import VERSION
@@ -118,7 +118,7 @@ class SparqlClient:
             )
         except (OSError, ValueError, httpx.InvalidURL) as error:
             raise StoreError(
-                f"{self.name} cannot be asked ({_one_line(error)}): check HTTP_PROXY, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE"
+                f"{self.name} cannot be asked ({first_line(error)}): check HTTP_PROXY, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE"
             ) from None
         self._retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_PassingError),
@@ -167,7 +167,7 @@ class SparqlClient:
             if isinstance(error, StoreError):
                 raise
             broken = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError)
-            text = _one_line(error)
+            text = first_line(error)
             if "CERTIFICATE_VERIFY_FAILED" in text:
                 text += "; if you trust it, have SSL_CERT_FILE name its certificate"
             raise _PassingError(f"{self.name} {'broke off' if broken else 'cannot be reached'}: {text}") from None
@@ -255,11 +255,6 @@ class SparqlClient:
             told = f" (at most {most} rows)" if most.isdecimal() else ""
             raise StoreError(f"{self.name} sent only a part of its answer{told}: lower page= or batch=")
         return rows
-
-
-def _one_line(error: Exception) -> str:
-    """What an error says, or what it is."""
-    return (" ".join(str(error).split()) or type(error).__name__)[:_LONGEST_LINE]
 
 
 def _wait(state: tenacity.RetryCallState) -> float:
