@@ -25,26 +25,17 @@ _SMALL_DEGREE = 2_000
 _HUB, _RUN = 20, 10
 """Of a node with so many times the triples that are wanted, runs of so many are drawn: far fewer pages are read."""
 
-_NODES = (
-    "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1"
-)
-_NUMBERS = (
-    "SELECT n.id, n.key, n.literal "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1"
-)
-_BY_NUMBER = (
-    "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value"
-)
+_KEYED = "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1"
+_ENTITY = "SELECT n.id, n.key, n.literal, n.label, n.type, n.description"
+_NODES = f"{_ENTITY} {_KEYED}"
+_NUMBERS = f"SELECT n.id, n.key, n.literal {_KEYED}"
+_BY_NUMBER = f"{_ENTITY} FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value"
 _EDGES = (
-    "SELECT j.key, n.triples, e.direction, r.name, r.label, e.triples "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1 "
+    f"SELECT j.key, n.triples, e.direction, r.name, r.label, e.triples {_KEYED} "
     "LEFT JOIN edge e ON e.direction IN (0, 1) AND e.node = n.id LEFT JOIN relation r ON r.id = e.relation"
 )
 _STEPS = (
-    "SELECT j.key, e.first, e.triples "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1 "
+    f"SELECT j.key, e.first, e.triples {_KEYED} "
     "CROSS JOIN relation r ON r.name = j.value ->> 2 "
     "CROSS JOIN edge e ON e.direction = j.value ->> 3 AND e.node = n.id AND e.relation = r.id"
 )

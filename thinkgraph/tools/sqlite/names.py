@@ -76,7 +76,7 @@ def sharing_words(db: sqlite3.Connection, texts: Sequence[str], limit: int) -> l
     """Entities whose names share words with each text, scored by the rarity of what is shared and what is not."""
     asked = [list(dict.fromkeys(words(text)[:_LONGEST])) for text in texts]
     counts = _counts(db, "name_word", {word for one in asked for word in one})
-    names = _size(db)
+    (names,) = db.execute("SELECT coalesce(max(id), 0) FROM name").fetchone()
     rarity = {word: _rarity(names, count) for word, count in counts.items()}
     terms = [[(word, rarity[word]) for word in _rarest(one, counts)] for one in asked]
     candidates = _candidates(db, "name_word", terms, [0] * len(terms), limit)
@@ -114,11 +114,6 @@ def spelt_like(db: sqlite3.Connection, texts: Sequence[str], limit: int) -> list
         kept = [(min(_TOP_SCORE, score), row) for score, row in scored if score >= _LEAST_SIMILAR]
         results.append(_best(kept, "fuzzy", limit))
     return results
-
-
-def _size(db: sqlite3.Connection) -> int:
-    row = db.execute("SELECT coalesce(max(id), 0) FROM name").fetchone()
-    return int(row[0])
 
 
 def _rarity(names: int, count: int) -> float:
