@@ -11,9 +11,9 @@ from rdf_samples import SAMPLE, plain_rdf, wikidata_rdf
 from sparql_server import SparqlServer
 
 from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.tools.linking.names import spellings
 from thinkgraph.tools.sparql.address import sparql_store
 from thinkgraph.tools.sparql.http import RequestPolicy
-from thinkgraph.tools.sparql.names import spellings
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 
 QUICK = RequestPolicy(rate=0, concurrency=8, retries=0)

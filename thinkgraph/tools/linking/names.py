@@ -12,6 +12,10 @@ _LOCAL_NAME = re.compile(
     r"(?:https?://[^/?#]+/(?:[^?#]*/)?|(?:https?|file)://[^#]*(?P<mark>\#)|urn:(?:[^#?]*:))(?P<name>[^/?#]+)"
 )
 _PAGE = re.compile(r"\.(?:html?|php|aspx?|jsp|pdf|xml|jpe?g|png|svg|gif)$", re.IGNORECASE)
+_SMALL = frozenset(
+    "a an and at by de der des di du for from in la le les of on or the to und van von y".split()  # noqa: SIM905
+)
+"""Words in small letters within titles."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -26,6 +30,21 @@ def normal_name(text: str) -> str:
         return " ".join(text.lower().split())
     # Folding can undo the composition (as for U+0345), so the result is composed again.
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+
+
+def lowered(text: str) -> str:
+    """A text in NFKC and small letters, without the folding of the normal name ("ß" stays)."""
+    return unicodedata.normalize("NFKC", text).lower()
+
+
+def spellings(name: str) -> list[str]:
+    """Usual spellings of a name: as it is, in lower case, in upper case, with a capital, as a title."""
+    plain = " ".join(unicodedata.normalize("NFKC", name).split())
+    lower = plain.lower()
+    capitals = [word[:1].upper() + word[1:] for word in lower.split()]
+    small = [word.lower() if at and word.lower() in _SMALL else word for at, word in enumerate(capitals)]
+    ways = [" ".join(name.split()), plain, lower, plain.upper(), lower[:1].upper() + lower[1:]]
+    return list(dict.fromkeys(filter(None, [*ways, " ".join(capitals), " ".join(small)])))
 
 
 def is_name(text: str) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from thinkgraph.state.knowledge import LinkMethod, Match
 from thinkgraph.tools.linking.lexical import STOP_WORDS
-from thinkgraph.tools.linking.names import folded, folded_words, normal_name, trigrams, well_formed
+from thinkgraph.tools.linking.names import folded, folded_words, lowered, normal_name, spellings, trigrams, well_formed
 from thinkgraph.tools.linking.names import words as words_of
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import Row
@@ -33,9 +32,6 @@ _LEAST_SIMILAR = 0.55
 _LEAST_GRAMS = 0.34
 _TOP_SCORE = 0.999
 _STOP_WEIGHT = 0.1
-_SMALL_WORDS = frozenset(
-    {"of", "the", "and", "in", "on", "at", "a", "an", "for", "to", "by", "de", "la", "le", "von", "van"}
-)
 
 
 @dataclass(frozen=True)
@@ -295,21 +291,20 @@ class Neo4jNames:
 
 def _by_name(given: Mapping[str, set[str]]) -> _Query:
     """By whole names: normal names, each with the ways in which it was given."""
-    lowered = {unicodedata.normalize("NFKC", name).lower() for names in given.values() for name in names}
+    pairs = [(name, norm) for norm, names in given.items() for name in names]
+    small = {lowered(name) for name, _ in pairs}
     # Cypher writes a number with its fraction, `rows.render` without a needless one.
-    lowered |= {f"{norm}.0" for norm in given if norm.isdecimal()}
+    small |= {f"{norm}.0" for norm in given if norm.isdecimal()}
     # Analyzers lower the case, letter by letter, and do not fold it: "ß" and "İ" are asked for as they were given, too.
-    written = ((name, norm) for norm, names in given.items() for name in names)
-    asked = {*given, *(name for name, norm in written if (name.lower(), len(name)) != (norm, len(norm)))}
+    asked = {*given, *(name for name, norm in pairs if (name.lower(), len(name)) != (norm, len(norm)))}
     quotable = (name.replace("\\", "\\\\").replace('"', '\\"') for name in sorted(asked))
+    # Some indexes know equality only.
+    written = {way for pair in pairs for name in pair for way in (*spellings(name), name.title())}
     return _Query(
         scan="WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank",
         lines=[[f'"{name}"'] for name in quotable],
         limit=_PER_NAME,
-        parameters={
-            "wanted": sorted({*given, *lowered}),
-            "written": sorted({form for pair in given.items() for form in _written(*pair)}),
-        },
+        parameters={"wanted": sorted({*given, *small}), "written": sorted(written)},
     )
 
 
@@ -361,8 +356,7 @@ def _weight(word: str) -> float:
 def _all_words(text: str) -> list[str]:
     """The words of a text, without their accents, with them, and with their case lowered but not folded ("ß")."""
     text = well_formed(text)[: 10 * _LONGEST]
-    lowered = unicodedata.normalize("NFKC", text).lower()
-    return [word for form in (folded(text), normal_name(text), lowered) for word in folded_words(form)[:_LONGEST]]
+    return [word for form in (folded(text), normal_name(text), lowered(text)) for word in folded_words(form)[:_LONGEST]]
 
 
 def _elements(key: str) -> str:
@@ -392,12 +386,3 @@ def _template(name: Template) -> str:
 def _fuzzy(word: str) -> str:
     edits = 2 if len(word) > 5 else 1 if len(word) > 2 else 0  # noqa: PLR2004 - Lucene allows two at most
     return cypher.literally(word) + (f"~{edits}" if edits else "")
-
-
-def _written(norm: str, given: set[str]) -> set[str]:
-    """Ways in which a name may be written in the database, for indexes that know equality only."""
-    titled = " ".join(
-        word if word in _SMALL_WORDS and at else word[:1].upper() + word[1:] for at, word in enumerate(norm.split())
-    )
-    normal = (unicodedata.normalize("NFKC", name) for name in given)
-    return {norm, titled, norm.upper(), norm.title(), norm.capitalize(), *given, *normal}

@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import threading
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.linking.names import folded_words, key_label, normal_name
+from thinkgraph.tools.linking.names import folded_words, key_label, lowered, normal_name, spellings
 from thinkgraph.tools.openers import WRITERS
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, rows_of, text_in
@@ -38,7 +37,6 @@ _SPELLINGS = 2_000
 _PAGES = 10
 """Pages read in one request: the server sorts all names for each request."""
 _SEARCHED_WORDS = 8
-_SMALL = " a an and at by de der des di du for from in la le les of on or the to und van von y "
 _FORMAT = 2
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _log = logging.getLogger(__name__)
@@ -170,7 +168,7 @@ class NameFinder:
         search, rows = self._profile.search, []
         for number, text in enumerate(texts):
             # With their accents: a server's index has the words as they are written.
-            if said := folded_words(unicodedata.normalize("NFKC", text[:_LONGEST_NAME]).lower())[:_SEARCHED_WORDS]:
+            if said := folded_words(lowered(text[:_LONGEST_NAME]))[:_SEARCHED_WORDS]:
                 query = " AND ".join(f"'{word}'" for word in said) if search == "bif" else " ".join(said)
                 rows.append(Row.of(number, RdfTerm(query, literal=True)))
         language = string(self._profile.languages[0])
@@ -261,16 +259,3 @@ class NameFinder:
         while part := list(islice(unnamed, self._endpoint.page)):
             labels = self._describer.any_labels(part)
             yield from ((self._ids.node_id(RdfTerm(one)), "l", labels.get(one) or key_label(one)) for one in part)
-
-
-def spellings(name: str) -> list[str]:
-    """Usual spellings of a name: as it is, in lower case, in upper case, with a capital, as a title."""
-    plain = " ".join(unicodedata.normalize("NFKC", name).split())
-    lower = plain.lower()
-    title = " ".join(word[:1].upper() + word[1:] for word in lower.split(" "))
-    small = " ".join(
-        word if number and f" {word} " in _SMALL else word[:1].upper() + word[1:]
-        for number, word in enumerate(lower.split(" "))
-    )
-    ways = (" ".join(name.split()), plain, lower, plain.upper(), lower[:1].upper() + lower[1:], title, small)
-    return list(dict.fromkeys(way for way in ways if way))
