@@ -16,6 +16,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.openers import OPENERS, WRITERS, folder_of
 from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.tools.protocols import Closing
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -28,7 +29,7 @@ T = TypeVar("T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
-class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
+class Knowledge(Closing):
     """A knowledge base, opened. Parts are made when they are first asked for; none can be exchanged afterwards.
 
     Safe to share between threads. Close it, or use it as a context manager.
@@ -147,9 +148,6 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         other = cls.__new__(cls)
         other._setup(name, fingerprint, folder=folder, empty=empty, **makers)  # noqa: SLF001 - of this very class
         return other
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close what was opened here; what the caller put in stays open. Closing twice is no error."""

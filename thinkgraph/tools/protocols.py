@@ -11,7 +11,7 @@ A store that cannot be reached raises `thinkgraph.errors.StoreError`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from thinkgraph.state.knowledge import (
     Entity,
@@ -26,6 +26,20 @@ from thinkgraph.state.knowledge import (
     TextInfo,
     Triple,
 )
+
+
+class Closing:
+    """What the end of a `with` block closes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up what is held open; what is asked for afterwards fails."""
+        raise NotImplementedError
 
 
 @runtime_checkable

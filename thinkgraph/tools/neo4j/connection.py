@@ -5,7 +5,6 @@ Fixed queries in, plain rows out; every failure is one line that says what to do
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from urllib.parse import unquote
 
 from thinkgraph.errors import KnowledgeError, StoreError, first_line
 from thinkgraph.tools.linking.names import well_formed
+from thinkgraph.tools.protocols import Closing
 
 if TYPE_CHECKING:
     import neo4j
@@ -165,7 +165,7 @@ class TimedOutError(StoreError):
     """A query took longer than it may."""
 
 
-class Connection(contextlib.AbstractContextManager["Connection"]):
+class Connection(Closing):
     """A database that is read and, except by an export, never written to. Safe from several threads. Close it."""
 
     def __init__(self, address: Address, *, writes: bool = False) -> None:
@@ -211,9 +211,6 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         except BaseException:
             self.close()
             raise
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections; later queries raise `StoreError`."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
@@ -21,6 +20,7 @@ from thinkgraph.tools.neo4j.names import Neo4jNames
 from thinkgraph.tools.neo4j.plan import Neo4jPlan, make_plan
 from thinkgraph.tools.neo4j.rows import Fact, Neo4jNode, Neo4jReader, PropertyValue
 from thinkgraph.tools.neo4j.search import TextFinder
+from thinkgraph.tools.protocols import Closing
 
 HUB = 1_000
 """Edges from which on a node's are never all read to find those of one type."""
@@ -33,7 +33,7 @@ _Step = tuple[str, str, str]
 _NOTHING: Neighbours = {"triples": [], "total": 0}
 
 
-class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
+class Neo4jGraphStore(Closing):
     """A database's graph, read only. Safe to use from several threads. Close it, or use it as a context manager."""
 
     def __init__(self, connection: Connection, plan: Neo4jPlan) -> None:
@@ -58,12 +58,8 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
             connection.close()
             raise
 
-    def __exit__(self, *_error: object) -> None:
-        """Close all connections; using the store afterwards raises `StoreError`."""
-        self.connection.close()
-
     def close(self) -> None:
-        """As the end of a `with` block."""
+        """Close all connections; using the store afterwards raises `StoreError`."""
         self.connection.close()
 
     def info(self) -> GraphInfo:

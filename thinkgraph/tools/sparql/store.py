@@ -7,7 +7,6 @@ import hashlib
 import json
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cachetools import TTLCache
@@ -15,6 +14,7 @@ from cachetools import TTLCache
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
 from thinkgraph.tools.linking.names import normal_name
+from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, number_in, rows_of
 from thinkgraph.tools.sparql.http import Bindings, RequestPolicy, SlowError, SparqlClient
@@ -55,7 +55,7 @@ Edges = tuple[dict[tuple[str, Direction], int], bool]
 """Counts by relation's IRI and direction, and whether the bound cut them."""
 
 
-class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
+class SparqlGraphStore(Closing):
     """Reads a SPARQL endpoint, and nothing but SELECT queries ever goes there.
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
@@ -109,9 +109,6 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         self._settings += [found.statements and found.qualifiers, sorted((parameters or {}).items()), version]
         self._lock, self._edges_lock = threading.Lock(), threading.Lock()
         self._info: GraphInfo | None = None
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the connections; later calls raise `StoreError`."""

@@ -7,13 +7,13 @@ import random
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
 from thinkgraph.tools.linking.names import key_label
+from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sqlite import graph_schema as schema
 from thinkgraph.tools.sqlite import names
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks, json_array
@@ -110,7 +110,7 @@ class _Span(NamedTuple):
 _NO_SPAN = _Span(range(0), range(0), [])
 
 
-class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
+class SqliteGraphStore(Closing):
     """A graph built by `thinkgraph kb build`, as a `GraphStore`. Nothing is written, not even beside the file.
 
     Safe to use from several threads at once. Close it, or use it as a context manager.
@@ -148,9 +148,6 @@ class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
             self.close()
             verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else "build it again with `thinkgraph kb build`"
             raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file; using the store afterwards raises `StoreError`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from thinkgraph.tools.encoders.weights import NO_ENCODER
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.progress import no_progress
+from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, title_prefix
@@ -66,7 +66,7 @@ _BY_WORDS_OF = (
 _log = logging.getLogger(__name__)
 
 
-class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
+class SqliteTextStore(Closing):
     """Reads the file that `thinkgraph.ingest.passages.build_text` wrote. Implements `TextStore`.
 
     Never writes in its file. Vectors are made when passages are first ranked, and kept (`StoredVectors`). Until all are made
@@ -121,9 +121,6 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             self.close()
             raise KnowledgeError(f"the text store {self.path} is damaged ({error}): build it again") from None
         self._warned = False
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file; later calls raise `StoreError`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
 from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder
+from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
@@ -53,7 +54,7 @@ def _chroma_client(folder: Path) -> Any:
     return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
 
 
-class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
+class ChromaTextStore(Closing):
     """Reads a Chroma collection whose metadata say which entity each document is about. Implements `TextStore`.
 
     Chroma's filtered search is approximate and its recall falls with large filters; to keep the promise of
@@ -101,9 +102,6 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         except KnowledgeError:
             self.close()
             raise
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the client, if this store opened it."""
