@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.facts import Facts
@@ -25,14 +25,6 @@ _BLOCK = 1 << 20
 _SPACE = re.compile(r"[\s,:]*")
 _NAMES = ("name", "title", "full_name", "case_name", "case_name_full", "case_name_short", "short_name")
 """Features that name a node, the surest first."""
-
-
-class TypedNode(NamedTuple):
-    """A node of the file, as it stands there."""
-
-    type: str
-    id: str
-    value: Any
 
 
 def is_node_graph(path: Path) -> bool:
@@ -59,24 +51,24 @@ def read_nodes(path: Path, facts: Facts, rejects: Rejects) -> Iterator[TripleRow
     Raises:
         KnowledgeError: the file cannot be read.
     """
-    for node in _nodes(path, rejects):
-        value = node.value if isinstance(node.value, dict) else {}
+    for kind, id_, given in _nodes(path, rejects):
+        value = given if isinstance(given, dict) else {}
         features, neighbours = value.get("features"), value.get("neighbors")
         if not isinstance(features, dict) or not isinstance(neighbours, dict):
-            rejects.add(path, 0, f"{node.type} {node.id[:80]!r} has no features and neighbors")
+            rejects.add(path, 0, f"{kind} {id_[:80]!r} has no features and neighbors")
             continue
-        facts.add(node.id, "class", node.type)
+        facts.add(id_, "class", kind)
         for rank, name in enumerate(_NAMES):
             if text := _text(features.get(name)):
-                facts.add(node.id, "label", text, predicate=rank)
-        for name, given in features.items():
-            for one in given if isinstance(given, list) else [given]:
+                facts.add(id_, "label", text, predicate=rank)
+        for name, feature in features.items():
+            for one in feature if isinstance(feature, list) else [feature]:
                 text = _text(one)
                 if len(text) > LONGEST_VALUE:
                     rejects.count("long text")
                 elif text and name not in _NAMES[:2]:
-                    yield node.id, name, text, (), ""
-        yield from _edges(node.id, neighbours)
+                    yield id_, name, text, (), ""
+        yield from _edges(id_, neighbours)
 
 
 def _edges(node: str, neighbours: Mapping[str, Any]) -> Iterator[TripleRow]:
@@ -97,7 +89,8 @@ def _text(value: object) -> str:
     return text.encode("utf-8", "ignore").decode().replace("\0", "")
 
 
-def _nodes(path: Path, rejects: Rejects) -> Iterator[TypedNode]:
+def _nodes(path: Path, rejects: Rejects) -> Iterator[tuple[str, str, Any]]:
+    """Type, id and content of each node, as they stand in the file."""
     with open_binary(path) as stream:
         text = _Text(stream, path)
         try:
@@ -106,7 +99,7 @@ def _nodes(path: Path, rejects: Rejects) -> Iterator[TypedNode]:
                 kind = str(text.value()).removesuffix("_nodes")
                 text.take("{")
                 while text.next() != "}":
-                    yield TypedNode(kind, str(text.value()), text.value())
+                    yield kind, str(text.value()), text.value()
                 text.take("}")
         except ValueError as error:
             reason = f"the graph is cut off or damaged ({error}), and what came before was used"
