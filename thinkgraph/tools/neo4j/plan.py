@@ -326,27 +326,26 @@ def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | N
 def _overridden(one: Roles, mapping: Mapping[str, Sequence[str]], present: set[str]) -> Roles:
     """The roles of a label as the owner wants them."""
 
-    def chosen(entries: Sequence[str]) -> list[str]:
-        own = [entry.removeprefix(f"{one.label}.") for entry in entries if entry.startswith(f"{one.label}.")]
-        every = [entry for entry in entries if entry in present or "+" in entry]
-        return own or every
+    def own(role: str) -> list[str]:
+        return [entry.removeprefix(f"{one.label}.") for entry in mapping[role] if entry.startswith(f"{one.label}.")]
+
+    def chosen(role: str) -> list[str]:
+        return own(role) or [entry for entry in mapping[role] if entry in present or "+" in entry]
 
     changes: dict[str, Any] = {}
-    if "name" in mapping and (names := chosen(mapping["name"])):
+    if "name" in mapping and (names := chosen("name")):
         templates = [Template((name,)) if name in present else Template(tuple(name.split("+"))) for name in names]
         changes["names"] = (*templates, *(old for old in one.names if old not in templates))
     if "alias" in mapping:
-        changes["aliases"] = tuple(chosen(mapping["alias"]))
+        changes["aliases"] = tuple(chosen("alias"))
     if "description" in mapping:
-        changes["description"] = next(iter(chosen(mapping["description"])), "")
+        changes["description"] = next(iter(chosen("description")), "")
     if "passage" in mapping:
-        changes["passage"] = next(
-            (e.removeprefix(f"{one.label}.") for e in mapping["passage"] if e.startswith(f"{one.label}.")), ""
-        )
+        changes["passage"] = next(iter(own("passage")), "")
         if one.passage and not changes["passage"]:
             changes["texts"] = tuple(dict.fromkeys((*one.texts, one.passage)))
     if "text" in mapping and not changes.get("passage", one.passage):
-        changes["texts"] = tuple(chosen(mapping["text"]))
+        changes["texts"] = tuple(chosen("text"))
     return replace(one, **changes)
 
 
