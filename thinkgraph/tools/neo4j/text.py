@@ -30,7 +30,7 @@ from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader, escaped, render
 from thinkgraph.tools.neo4j.schema import Index
 from thinkgraph.tools.neo4j.search import TextFinder, VectorIndex, cosine, vector_indexes
 from thinkgraph.tools.sqlite.file import chunks
-from thinkgraph.tools.sqlite.text_schema import title_prefix
+from thinkgraph.tools.sqlite.text_schema import own_passage, title_prefix
 
 if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
@@ -118,7 +118,7 @@ class Neo4jTextStore:
         extras = [{"key": key, "at": at} for _, key, at in texts]
         made += self._entity_parts(self._entities.found([owner for owner, _, _ in texts], query, extras))
         found = {one["id"]: one for one in made}
-        return [None if (passage := found.get(one)) is None else _own(passage) for one in ids]
+        return [None if (passage := found.get(one)) is None else own_passage(passage) for one in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """See `TextStore.passages_of`. Exact where a vector index fits or the texts make at most 256 stretches; else among
@@ -160,7 +160,7 @@ class Neo4jTextStore:
         """The best of some passages, by the cosine of query and passage (of its best stretch), to six decimals."""
         open_ = self._bounded([part for part in parts if part.known is None], query)
         hits: list[PassageHit] = [
-            {"passage": _own(part.passage), "score": part.known} for part in parts if part.known is not None
+            {"passage": own_passage(part.passage), "score": part.known} for part in parts if part.known is not None
         ]
         if open_:
             stretches = [windows_of(self._embedder, part.passage["text"], title_prefix(part.passage)) for part in open_]
@@ -170,7 +170,7 @@ class Neo4jTextStore:
             for part, group in zip(open_, stretches, strict=True):
                 best = round(float(scores[start : start + len(group)].max()), 6)
                 start += len(group)
-                hits.append({"passage": _own(part.passage), "score": best})
+                hits.append({"passage": own_passage(part.passage), "score": best})
         return sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
 
     @staticmethod
@@ -356,7 +356,3 @@ def _read_id(id_: str) -> tuple[str, str, int] | None:
     owner, key, part = unquote(found[1]), unquote(found[2] or ""), int(found[3] or 0)
     # Only what `_id` writes is an id.
     return (owner, key, part) if _id(owner, key, part) == id_ else None
-
-
-def _own(passage: Passage) -> Passage:
-    return {**passage, "entities": [*passage["entities"]]}

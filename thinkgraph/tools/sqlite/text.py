@@ -19,7 +19,7 @@ from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
-from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, title_prefix
+from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, own_passage, title_prefix
 
 if TYPE_CHECKING:
     import sqlite3
@@ -137,12 +137,7 @@ class SqliteTextStore(Closing):
         cleaned = [clean(id_) for id_ in ids]
         with self._pool.connection() as connection:
             found = {passage["id"]: passage for _, passage in _read(connection, "id", sorted(set(cleaned)))}
-        out: list[Passage | None] = []
-        for id_ in cleaned:
-            passage = found.get(id_)
-            # Each its own copy: callers may change what they get.
-            out.append(None if passage is None else {**passage, "entities": [*passage["entities"]]})
-        return out
+        return [None if (passage := found.get(id_)) is None else own_passage(passage) for id_ in cleaned]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """The `limit` passages nearest to `query` among those of `entities`, best first.

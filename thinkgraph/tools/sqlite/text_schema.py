@@ -43,6 +43,11 @@ def title_prefix(passage: Passage) -> str:
     return f"{title}: " if title and not passage["text"].startswith(title) else ""
 
 
+def own_passage(passage: Passage) -> Passage:
+    """A passage for whoever may change it."""
+    return {**passage, "entities": [*passage["entities"]]}
+
+
 def clean(text: str) -> str:
     """`text` as SQLite can keep it: NUL and lone surrogates become U+FFFD."""
     return well_formed(text).replace("\0", "\ufffd")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first
 from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder
 from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sqlite.file import chunks
+from thinkgraph.tools.sqlite.text_schema import own_passage
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class ChromaTextStore(Closing):
             return []
         wanted = list(dict.fromkeys(ids))
         found = {passage["id"]: passage for some in chunks(wanted, _PAGE) for passage in self._read(ids=some)}
-        return [copy.deepcopy(found.get(id_)) for id_ in ids]
+        return [None if (passage := found.get(id_)) is None else own_passage(passage) for id_ in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """The `limit` passages nearest to `query` among those of `entities`, best first, by cosine; exact.

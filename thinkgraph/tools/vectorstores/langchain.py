@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.sqlite.file import chunks
+from thinkgraph.tools.sqlite.text_schema import own_passage
 from thinkgraph.tools.vectorstores.specs import MetadataKeys
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class LangChainTextStore:
             return []
         documents = self._ask(lambda: self._store.get_by_ids(list(dict.fromkeys(ids))))
         found = {passage["id"]: passage for passage in map(self._passage, documents)}
-        return [copy.deepcopy(found.get(id_)) for id_ in ids]
+        return [None if (passage := found.get(id_)) is None else own_passage(passage) for id_ in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """The passages that the store finds nearest to `query` among those of `entities`, best first, at most `limit`.
