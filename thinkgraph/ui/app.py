@@ -97,10 +97,7 @@ def create_app(
         Route("/api/runs", api(lambda desk, _, given: {"thread": desk.ask(given)}), methods=["POST"]),
         Route("/api/runs/{thread}", api(lambda desk, request, _: desk.run(request.path_params["thread"]))),
         Route("/api/runs/{thread}/events", events),
-        Route(
-            "/api/runs/{thread}/moments",
-            api(lambda desk, request, _: bounded(desk.moments(request.path_params["thread"]))),
-        ),
+        Route("/api/runs/{thread}/moments", api(_moments)),
         Route("/api/runs/{thread}/{doing:str}", api(_do), methods=["POST"]),
         Route("/api/runs/{thread}/{file:str}", api(_file)),
         Route("/api/look/{name}", api(_look), methods=["POST"]),
@@ -234,6 +231,10 @@ def _do(desk: Desk, request: Request, given: dict[str, Any]) -> dict[str, Any]:
         case _:
             raise UsageError(f"a run is stopped, resumed, replied to or forked, not '{one_line(doing)}'")
     return {"thread": thread}
+
+
+def _moments(desk: Desk, request: Request, _given: dict[str, Any]) -> Any:
+    return bounded(desk.moments(request.path_params["thread"]))
 
 
 def _file(desk: Desk, request: Request, _given: dict[str, Any]) -> Response:

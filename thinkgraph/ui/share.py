@@ -104,7 +104,18 @@ def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, An
 
 
 def save_run(run: Mapping[str, Any], path: str | Path) -> Path:
-    """Write a run, as `page_of_run` takes it, as one page; see `save_page`."""
+    """Write a run as one page, as `save_page` does.
+
+    Args:
+        run: as `page_of_run` takes it.
+        path: ends in .html.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
     return write_whole(Path(path).expanduser(), page_of_run(run), "page")
 
 
