@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import MAX_PREC, Context, Decimal
 
 import regex
@@ -97,16 +97,21 @@ def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[
         em=float(set(have) == want),
         partial=float(bool(want & set(have))),
         complete=float(want <= set(have)),
-        f1=_f1(have, _nearest(have, gold, aliases)),
+        f1=_f1(have, _nearest(have, forms)),
         unknown=float(not have),
         wrong=float(bool(have) and not want & set(have)),
     )
 
 
-def _nearest(have: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]]) -> list[str]:
-    """Each gold answer in the form that shares most words with the answers given (for one gold answer, SQuAD's maximum)."""
-    # `score` has put aliases under the name of their answer, which comes first: it wins ties.
-    return [max(map(normalise, names), key=lambda name: _f1(have, [name])) for names in all_forms(gold, aliases)]
+def _nearest(have: Sequence[str], forms: Mapping[str, str]) -> list[str]:
+    """Each gold answer in the form that shares most words with the answers given (for one gold answer, SQuAD's maximum).
+
+    `forms` has the answer of every form. `score` has put aliases under the name of their answer, which comes first: it wins ties.
+    """
+    groups: dict[str, list[str]] = {}
+    for form, answer in forms.items():
+        groups.setdefault(answer, []).append(form)
+    return [max(group, key=lambda name: _f1(have, [name])) for group in groups.values()]
 
 
 def _f1(have: Iterable[str], want: Iterable[str]) -> float:
