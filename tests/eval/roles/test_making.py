@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -113,6 +114,33 @@ def test_a_case_file_holds_the_cases_whole(cases: list[Case], tmp_path: Path) ->
     (tmp_path / "bad.jsonl").write_text('{"id": "a"}\n', "utf-8")
     with pytest.raises(UsageError, match=r'bad.jsonl, line 1: field "inputs" is missing'):
         read_cases(tmp_path / "bad.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({}, 'line 2: field "id" repeats "a"'),
+        (
+            {"id": "b", "right": {}},
+            'line 2: field "right" must have choices or aliases, answers, sufficient or right or',
+        ),
+        (
+            {"id": "b", "right": {"sufficient": True, "answers": ["x"], "aliases": [[], []]}},
+            "one list of aliases for each",
+        ),
+        ({"id": "b", "order": [2, 2]}, 'field "order" must be a list of the options\' numbers'),
+        ({"id": "b", "order": [[1], 2]}, 'field "order" must be a list of the options\' numbers'),
+    ],
+)
+def test_a_case_that_cannot_be_scored_is_named(tmp_path: Path, change: dict[str, Any], fault: str) -> None:
+    inputs = {"question": "Who?", "options": "[1] (A)\n[2] (B)"}
+    case = {"id": "a", "role": "tog2.topic_prune", "question": "q", "type": "", "inputs": inputs, "shape": {}}
+    rows: list[dict[str, Any]] = [{**case, "right": {"choices": [1]}, "order": [2, 1]}]
+    rows.append({**rows[0], **change})
+    file = tmp_path / "cases.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with pytest.raises(UsageError, match=fault):
+        read_cases(file)
 
 
 def test_a_second_order_shows_the_same_options(cases: list[Case]) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.files import json_lines, write_text
+from thinkgraph.eval.files import FileRow, json_lines, write_text
+from thinkgraph.eval.roles.lines import lines_of
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Prompt
 
@@ -29,6 +30,8 @@ SORTS: Mapping[str, Sort] = {
 }
 """How roles are measured, by their kind of reply. The other kinds have no reply that is right alone."""
 
+_RIGHT = ({"choices"}, {"sufficient", "answers", "aliases"}, {"right"}, {"names", "words"})
+"""What `Case.right` holds at least, by how a role is measured."""
 _DEFAULTS = dataclasses.asdict(Shape())
 
 
@@ -88,29 +91,41 @@ def read_cases(path: Path) -> list[Case]:
     Raises:
         UsageError: it cannot be read, or holds something else; the line names file, place and field.
     """
-    cases = []
+    cases: dict[str, Case] = {}
     for row in json_lines(path):
-        numbers = row.value.get("order", [])
-        if not isinstance(numbers, list) or not all(isinstance(number, int) for number in numbers):
-            raise row.fail("order", "must be a list of numbers")
-        inputs = row.row("inputs").value
-        if not all(isinstance(text, str) for text in inputs.values()):
-            raise row.fail("inputs", "must hold texts")
-        cases.append(
-            Case(
-                id=row.text("id"),
-                role=row.text("role"),
-                question=row.text("question"),
-                type=row.note("type"),
-                inputs=inputs,
-                shape=row.row("shape").value,
-                right=row.row("right").value,
-                order=tuple(numbers),
-            )
-        )
+        case = _case(row)
+        if case.id in cases:
+            raise row.fail("id", f'repeats "{case.id}"')
+        cases[case.id] = case
     if not cases:
         raise UsageError(f"{path}: holds no cases")
-    return cases
+    return list(cases.values())
+
+
+def _case(row: FileRow) -> Case:
+    inputs = row.row("inputs").value
+    if not all(isinstance(text, str) for text in inputs.values()):
+        raise row.fail("inputs", "must hold texts")
+    order = row.value.get("order") or []
+    options = range(1, len(lines_of(inputs.get("options", ""))) + 1)
+    if order and not (isinstance(order, list) and len(order) == len(options) and all(one in order for one in options)):
+        raise row.fail("order", "must be a list of the options' numbers")
+    right = row.row("right").value
+    if not any(right.keys() >= names for names in _RIGHT):
+        sorts = " or ".join(", ".join(sorted(names)) for names in _RIGHT)
+        raise row.fail("right", f"must have {sorts}")
+    if right.get("aliases") and len(right["aliases"]) != len(right["answers"]):
+        raise row.fail("right", "must hold one list of aliases for each answer")
+    return Case(
+        id=row.text("id"),
+        role=row.text("role"),
+        question=row.text("question"),
+        type=row.note("type"),
+        inputs=inputs,
+        shape=row.row("shape").value,
+        right=right,
+        order=tuple(order),
+    )
 
 
 def first_of_each(cases: Sequence[Case], roles: Sequence[str], most: int) -> list[Case]:
