@@ -1,6 +1,6 @@
 """How sure is an answer? A number from 0 to 1, made of what the run has seen: no model is asked for it and nothing is fetched.
 
-A logistic formula over a few signals. Its weights are fitted by `benchmarks/calibration.py`; `docs/measuring.md` has the figures.
+A logistic formula over a few signals. Its weights are fitted by `benchmarks/calibration.py`; `docs/doubt.md` has the figures.
 """
 
 from __future__ import annotations
