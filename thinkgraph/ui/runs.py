@@ -188,7 +188,9 @@ class Desk:
             raise ManifestMismatchError(
                 f"run {thread} was started with a model that this page does not have: thinkgraph resume {thread}"
             )
-        return {**own, **_own(row["options"]), "kb": self.served.base(row["options"]["kb"])[0]}
+        # Addresses come from the page, which knows their passwords.
+        kept = {name: row["options"][name] for name in ("method", "model", "settings", "prompts")}
+        return cast("RunOptions", {**own, **kept, "kb": self.served.base(row["options"]["kb"])[0]})
 
     def stop(self, thread: str) -> None:
         """Let a run rest after the step that is in flight.
@@ -234,7 +236,8 @@ class Desk:
         """All runs of the store, newest first."""
         with RunStore() as runs:
             rows = runs.rows()
-        return [self._about(row) for row in rows]
+        working = {thread for thread, live in list(self._live.items()) if not live.done}
+        return [about_run(row, working=row["thread"] in working) for row in rows]
 
     def run(self, thread: str) -> dict[str, Any]:
         """A run with its events so far.
@@ -280,10 +283,6 @@ class Desk:
             if runs.known(thread)["status"] == "unfinished":
                 raise RunError(f"run {thread} has no answer yet")
             return kept_answer(runs, thread)
-
-    def _about(self, row: RunRow) -> dict[str, Any]:
-        live = self._live.get(row["thread"])
-        return about_run(row, working=bool(live and not live.done))
 
     def _knowledge(self, options: RunOptions) -> Knowledge:
         return self.served.base(redacted(options["kb"]))[1]
@@ -355,9 +354,3 @@ class Desk:
 
     def _graph(self, options: RunOptions, runs: RunStore) -> Graph:
         return built(options, runs, self._knowledge(options), self._models_of(options))
-
-
-def _own(options: RunOptions) -> RunOptions:
-    """What of a run's options is its own; addresses come from the page, which knows their passwords."""
-    own = {"method": options["method"], "model": options["model"], "settings": options["settings"]}
-    return cast("RunOptions", {**own, "prompts": options["prompts"]})
