@@ -97,8 +97,6 @@ class SparqlClient:
         self.url = url
         self.host = urlsplit(url).netloc.rpartition("@")[2]
         self.name = f"the SPARQL endpoint {self.host}"
-        self.requests = 0
-        """Requests sent so far, retries included."""
         self._policy = policy
         self._parameters = dict(parameters or {})
         self._slots = threading.BoundedSemaphore(policy.concurrency)
@@ -179,7 +177,6 @@ class SparqlClient:
             now = time.monotonic()
             start = max(now, self._next)
             self._next = start + (1 / self._policy.rate if self._policy.rate else 0.0)
-            self.requests += 1
         if start > now:
             time.sleep(start - now)
 
