@@ -10,7 +10,6 @@ class Progress(Protocol):
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """`done` of `total` units of `stage` are finished; `total` is None where it is not known."""
-        ...
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:

@@ -48,48 +48,39 @@ class GraphStore(Protocol):
 
     def info(self) -> GraphInfo:
         """Name, fingerprint and counts; cheap (no scan of the data)."""
-        ...
 
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """Entities whose label (`exact`) or alias (`alias`) equals each name, both in normal form: Unicode
         NFKC (so width does not count), case folded, white space collapsed; accents count. Labels before aliases, then by number of triples
         (most first), then by id. At most `limit` per name. Literals are not returned.
         """
-        ...
 
     def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
         """Entities whose names share words with each text (`fulltext`), best first; with `fuzzy`, names that are spelt
         like the whole text (`fuzzy`, trigram or edit similarity). Scores in (0, 1). Literals are not returned.
         """
-        ...
 
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """The entities (or literal nodes) with these ids; None for an id the store does not have."""
-        ...
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """The triples with these ids; None for an id the store does not have."""
-        ...
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """The kinds of edges at each entity, both directions, with counts; by count (fewest first), then name and
         direction. A hub costs the same as a leaf. An unknown id gives an empty list.
         """
-        ...
 
     def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """The triples of each (entity, relation, direction), at most `limit` each. Where there are more, a sample that
         depends only on the store's content, the step, `limit` and `seed`; otherwise all, in the store's order.
         """
-        ...
 
     def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """All triples that touch each entity, in either direction, at most `limit` each, sampled as in `neighbours`."""
-        ...
 
     def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
         """The triples whose two ends are both in `ids` (the induced subgraph), each once, at most `limit`."""
-        ...
 
 
 @runtime_checkable
@@ -98,21 +89,17 @@ class TextStore(Protocol):
 
     def info(self) -> TextInfo:
         """Name, fingerprint and counts; cheap."""
-        ...
 
     def passages(self, ids: Sequence[str]) -> list[Passage | None]:
         """The passages with these ids; None for an id the store does not have."""
-        ...
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """The `limit` passages nearest to `query` among those of the given entities, best first, each once. Exact, unless
         there are so many that encoding them all would take long: then those that share most words with `query` are ranked.
         """
-        ...
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages of the whole store nearest to each query, best first (approximate search is allowed)."""
-        ...
 
 
 @runtime_checkable
@@ -123,7 +110,6 @@ class CandidateStore(TextStore, Protocol):
         """At most `limit` passages of the given entities, those first that are likely to fit `query`, each once. Of passages that nobody
         has encoded none is encoded for it.
         """
-        ...
 
 
 def candidates_of(store: TextStore, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
@@ -142,7 +128,6 @@ class Ranker(Protocol):
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score per text, each >= 0, higher is more relevant; same arguments, same scores."""
-        ...
 
 
 @runtime_checkable
@@ -154,7 +139,6 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One unit vector per text. An empty list gives an empty list."""
-        ...
 
 
 @runtime_checkable
@@ -165,7 +149,6 @@ class Linker(Protocol):
         """Scored candidates for each text, which may be a whole question or a bare mention; best first, at most
         `limit`. Longest exact and alias mentions first, then full text, fuzzy and vector for what they leave open.
         """
-        ...
 
 
 @runtime_checkable
@@ -176,7 +159,6 @@ class NameLinker(Linker, Protocol):
         """As `link`, by names and aliases only, with every namesake up to `limit`; with `guess` by full text and spelling
         too. No encoder is loaded for it.
         """
-        ...
 
 
 def link_by_name(linker: Linker, texts: Sequence[str], *, limit: int, guess: bool = False) -> list[list[Link]]:

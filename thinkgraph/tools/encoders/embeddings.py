@@ -54,7 +54,6 @@ class WindowedEmbedder(Protocol):
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
         """`text` cut into overlapping stretches that fit the model, each with `prefix` before it; at least one."""
-        ...
 
 
 def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -43,7 +43,6 @@ class NearestEntities(Protocol):
 
     def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
         """The `limit` entities nearest to each text with their cosines, best first."""
-        ...
 
 
 @dataclass(slots=True)
