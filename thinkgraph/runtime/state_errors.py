@@ -15,7 +15,7 @@ from langgraph.types import Overwrite
 from pydantic import TypeAdapter, ValidationError
 
 from thinkgraph.errors import RunError, StateFormError
-from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.protocols import misfit
 
 _LOST = (KeyError, IndexError, TypeError, AttributeError, ValueError)
 """What a transition raises over a channel of another form."""
@@ -61,9 +61,7 @@ def fault(state: Mapping[str, Any], schema: Any) -> str:
         try:
             form.validate_python(state[name])
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False)[0]
-            where = ".".join(map(str, (name, *found["loc"])))
-            return f"'{one_line(where)}': {one_line(found['msg'])} (it is {one_line(repr(found['input']))[:80]})"
+            return misfit(error, name)
     return ""
 
 

@@ -10,9 +10,12 @@ A store that cannot be reached raises `thinkgraph.errors.StoreError`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, get_type_hints, runtime_checkable
 
+from thinkgraph.errors import StoreError
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import (
     Entity,
     GraphInfo,
@@ -26,6 +29,9 @@ from thinkgraph.state.knowledge import (
     TextInfo,
     Triple,
 )
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
 
 
 class Closing:
@@ -115,8 +121,9 @@ class CandidateStore(TextStore, Protocol):
 def candidates_of(store: TextStore, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
     """Passages of entities for a caller that ranks them, in no order that is sure; see `CandidateStore.candidates_of`."""
     if isinstance(store, CandidateStore):
-        return store.candidates_of(entities, query, limit=limit)
-    return [hit["passage"] for hit in store.passages_of(entities, query, limit=limit)]
+        found: list[Passage] = ask(CandidateStore, store, "candidates_of", entities, query, limit=limit)
+        return found
+    return [hit["passage"] for hit in ask(TextStore, store, "passages_of", entities, query, limit=limit)]
 
 
 @runtime_checkable
@@ -164,6 +171,51 @@ class NameLinker(Linker, Protocol):
 def link_by_name(linker: Linker, texts: Sequence[str], *, limit: int, guess: bool = False) -> list[list[Link]]:
     """Links by name and alias, with `guess` by words and spelling too; never by meaning. See `NameLinker.link_names`."""
     if isinstance(linker, NameLinker):
-        return linker.link_names(texts, limit=limit, guess=guess)
+        found: list[list[Link]] = ask(NameLinker, linker, "link_names", texts, limit=limit, guess=guess)
+        return found
     wanted = {"exact", "alias", "fulltext", "fuzzy"} if guess else {"exact", "alias"}
-    return [[link for link in links if link["method"] in wanted] for links in linker.link(texts, limit=limit)]
+    every = ask(Linker, linker, "link", texts, limit=limit)
+    return [[link for link in links if link["method"] in wanted] for links in every]
+
+
+_ALTOGETHER = frozenset({"passages_of", "candidates_of", "edges_among"})
+"""Methods that give one list for all that they are asked; the others one result for each."""
+
+
+def ask(protocol: type, thing: Any, method: str, asked: Sequence[Any], *arguments: Any, **options: Any) -> Any:
+    """Call a method of a store or linker, and look at what one that is not ours gives: ours have passed their suites.
+
+    Raises:
+        StoreError: the result is not what the protocol promises; it says where.
+    """
+    from pydantic import ValidationError
+
+    found = getattr(thing, method)(asked, *arguments, **options)
+    if type(thing).__module__.startswith("thinkgraph."):
+        return found
+    try:
+        given = _form(protocol, method).validate_python(found)
+    except ValidationError as error:
+        fault = misfit(error)
+    else:
+        if method in _ALTOGETHER or len(given) == len(asked):
+            return given
+        fault = f"{len(given)} results for {len(asked)} asked"
+    raise StoreError(
+        f"{type(thing).__name__}.{method} does not give what {protocol.__name__} promises: {fault}; "
+        "test it with thinkgraph.testing.conformance"
+    )
+
+
+def misfit(error: ValidationError, *within: str) -> str:
+    """The first place that does not have its form, and what stands there."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = one_line(".".join(map(str, (*within, *first["loc"])))) or "all of it"
+    return f"'{where}': {one_line(first['msg'])} (it is {one_line(repr(first['input']))[:80]})"
+
+
+@functools.cache
+def _form(protocol: type, method: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(get_type_hints(getattr(protocol, method))["return"])

@@ -14,12 +14,13 @@ from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import normal_name, well_formed
 from thinkgraph.tools.meter import count_round_trip
+from thinkgraph.tools.protocols import GraphStore, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from thinkgraph.state.knowledge import Entity, Link, LinkMethod, Match
-    from thinkgraph.tools.protocols import Embedder, GraphStore
+    from thinkgraph.tools.protocols import Embedder
 
 _MAX_NAMES = 24_000
 """Names looked up in one call, all texts together: 8,000 characters of English give some 12,000."""
@@ -153,7 +154,9 @@ class StandardLinker:
         if not names:
             return []
         count_round_trip()
-        found = dict(zip(names, self._graph.lookup(list(names.values()), limit=namesakes), strict=True))
+        found = dict(
+            zip(names, ask(GraphStore, self._graph, "lookup", list(names.values()), limit=namesakes), strict=True)
+        )
         chosen: list[_Named] = []
         for text, pairs in zip(work, wanted, strict=True):
             pairs.sort(
@@ -195,7 +198,7 @@ class StandardLinker:
         if not asked:
             return
         count_round_trip()
-        found = self._graph.search([query for *_, query in asked], limit=_NAMESAKES)
+        found = ask(GraphStore, self._graph, "search", [query for *_, query in asked], limit=_NAMESAKES)
         for (text, span, query), matches in zip(asked, found, strict=True):
             graded = []
             for match in matches:
@@ -221,7 +224,7 @@ class StandardLinker:
             return
         queries = [text.mentions.said(span) for text, span in asked]
         count_round_trip()
-        found = self._graph.search(queries, limit=_NAMESAKES, fuzzy=True)
+        found = ask(GraphStore, self._graph, "search", queries, limit=_NAMESAKES, fuzzy=True)
         for (text, span), query, matches in zip(asked, queries, found, strict=True):
             graded = sorted(
                 (
