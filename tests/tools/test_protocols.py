@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
 
 import thinkgraph as tg
-from thinkgraph.errors import StoreError
+from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.state.knowledge import Match, Passage, PassageHit, Relation
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
@@ -89,3 +90,27 @@ def test_an_own_store_may_give_what_reads_as_lists() -> None:
 
     assert answer(own_graph("relations", lazily)) == "Panama City"
     assert answer(own_graph("lookup", lazily)) == "Panama City"
+
+
+def test_a_part_without_its_methods_is_refused_at_once() -> None:
+    class Half:
+        def info(self) -> None: ...
+
+        def search(self) -> None: ...
+
+    half: Any = Half()
+    with pytest.raises(KnowledgeError, match=r"^graph= takes a GraphStore .*: Half lacks edges_among, .*, triples$"):
+        tg.Knowledge(graph=half)
+    with pytest.raises(KnowledgeError, match=r"^text= takes a TextStore .*: Half lacks passages, passages_of$"):
+        tg.Knowledge(graph=MemoryGraphStore(ROWS), text=half)
+    with pytest.raises(KnowledgeError, match=r"^text= takes a TextStore .*: Half lacks passages, passages_of$"):
+        tg.Knowledge.open("world", text=half)
+    with pytest.raises(KnowledgeError, match=r"^linker= takes a Linker .*: Half lacks link$"):
+        tg.Knowledge(graph=MemoryGraphStore(ROWS), linker=half)
+    with pytest.raises(KnowledgeError, match="Half is no embedder: give a name, a LangChain Embeddings or an Embedder"):
+        tg.Knowledge(graph=MemoryGraphStore(ROWS), embedder=half)
+
+
+def test_langchain_embeddings_are_an_embedder() -> None:
+    kb = tg.Knowledge(graph=MemoryGraphStore(ROWS), embedder=DeterministicFakeEmbedding(size=8))
+    assert [len(vector) for vector in kb.embedder.embed(["a", "b"])] == [8, 8]

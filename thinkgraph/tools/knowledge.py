@@ -16,16 +16,18 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.openers import OPENERS, WRITERS, folder_of
 from thinkgraph.tools.progress import Progress, no_progress
-from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.protocols import Closing, GraphStore, Linker, TextStore, lacking
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
+    from langchain_core.embeddings import Embeddings
 
     from thinkgraph.tools.kb_files import KbManifest
-    from thinkgraph.tools.protocols import Embedder, GraphStore, Linker, TextStore
+    from thinkgraph.tools.protocols import Embedder
 
 T = TypeVar("T")
 
+_PROTOCOLS: Mapping[str, type] = {"graph": GraphStore, "text": TextStore, "linker": Linker}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -56,7 +58,7 @@ class Knowledge(Closing):
         graph: GraphStore,
         text: TextStore | None = None,
         linker: Linker | None = None,
-        embedder: Embedder | None = None,
+        embedder: Embedder | Embeddings | None = None,
         name: str | None = None,
         close_stores: bool = False,
     ) -> None:
@@ -66,11 +68,21 @@ class Knowledge(Closing):
             graph: the graph.
             text: passages about its entities.
             linker: finds entities in texts; by default the standard one over `graph`.
-            embedder: encodes texts for ranking and linking; by default the bundled one, loaded when first used.
+            embedder: encodes texts for ranking and linking, an `Embedder` or LangChain's `Embeddings`; by default the bundled
+                one, loaded when first used.
             name: by default the graph's.
             close_stores: whether `close` closes what was given here as well: for whoever opens stores only to hand
                 them over.
+
+        Raises:
+            KnowledgeError: a part lacks members of its protocol.
         """
+        parts = {"graph": graph, "text": text, "linker": linker}
+        given: dict[str, Any] = {
+            name: _fitting(name, part) for name, part in parts.items() if name == "graph" or part is not None
+        }
+        if (encoder := _own_embedder(embedder)) is not None:
+            given["embedder"] = encoder
         info, texts = graph.info(), text.info() if text is not None else None
         prints = [info["fingerprint"], texts["fingerprint"] if texts else ""]
         self._setup(
@@ -81,9 +93,7 @@ class Knowledge(Closing):
             index=lambda: None,
             empty=info["entities"] == info["triples"] == 0 and not (texts and texts["passages"]),
         )
-        given: dict[str, Any] = {"graph": graph, "text": text}
-        given |= {name: part for name, part in (("linker", linker), ("embedder", embedder)) if part is not None}
-        self._parts.update(given)
+        self._parts.update({"text": None, **given})
         if close_stores:
             self._opened.extend(given.values())
 
@@ -184,7 +194,7 @@ class Knowledge(Closing):
         cls,
         spec: str | Path,
         *,
-        embedder: Embedder | None = None,
+        embedder: Embedder | Embeddings | None = None,
         text: TextStore | str | None = None,
         trust_embedder: bool = False,
         progress: Progress = no_progress,
@@ -204,16 +214,17 @@ class Knowledge(Closing):
         Raises:
             KnowledgeError: there is none, or it is damaged, incomplete or of another format version.
         """
+        encoder = _own_embedder(embedder)
         if text is None:
-            return cls._open(spec, embedder, progress, trust=trust_embedder)
+            return cls._open(spec, encoder, progress, trust=trust_embedder)
         with contextlib.ExitStack() as closing:
             if isinstance(text, str):
                 from thinkgraph.tools.vectorstores.chroma import open_text
 
                 store: TextStore = closing.enter_context(open_text(text))
             else:
-                store = text
-            found = cls._open(spec, embedder, progress, trust=trust_embedder)
+                store = _fitting("text", text)
+            found = cls._open(spec, encoder, progress, trust=trust_embedder)
             closing.callback(found.close)
             texts = store.info()
             found.__dict__["fingerprint"] = _mixed(found.fingerprint, texts["fingerprint"])
@@ -331,6 +342,25 @@ def _own(options: Mapping[str, Any]) -> Embedder | None:
     """The embedder object among the options of a build; one that has a name is in the manifest."""
     given = options.get("embedder")
     return None if isinstance(given, str) else given
+
+
+def _fitting(name: str, part: Any) -> Any:
+    """A part that a user gives, if it has the members of its protocol."""
+    protocol = _PROTOCOLS[name]
+    if missing := lacking(part, protocol):
+        raise KnowledgeError(
+            f"{name}= takes a {protocol.__name__} (thinkgraph/tools/protocols.py): {type(part).__name__} lacks "
+            + ", ".join(missing)
+        )
+    return part
+
+
+def _own_embedder(given: Embedder | Embeddings | None) -> Embedder | None:
+    if given is None:
+        return None
+    from thinkgraph.tools.encoders.embeddings import load_embedder
+
+    return load_embedder(given)
 
 
 def _load_embedder(spec: str | None) -> Embedder:

@@ -14,6 +14,8 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, get_type_hints, runtime_checkable
 
+from typing_extensions import get_protocol_members
+
 from thinkgraph.errors import StoreError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import (
@@ -219,3 +221,8 @@ def _form(protocol: type, method: str) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(get_type_hints(getattr(protocol, method))["return"])
+
+
+def lacking(thing: object, protocol: type) -> list[str]:
+    """The members of a protocol that a thing lacks."""
+    return sorted(name for name in get_protocol_members(protocol) if not hasattr(thing, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from typing_extensions import get_protocol_members
+from thinkgraph.tools.protocols import lacking
 
 if "pytest" in sys.modules:
     import pytest
@@ -21,5 +21,5 @@ def check_members(thing: object, protocol: type) -> None:
     Raises:
         AssertionError: it lacks some; they are named.
     """
-    lacking = sorted(name for name in get_protocol_members(protocol) if not hasattr(thing, name))
-    assert not lacking, f"{type(thing).__name__} is no {protocol.__name__}: it lacks {', '.join(lacking)}"
+    missing = lacking(thing, protocol)
+    assert not missing, f"{type(thing).__name__} is no {protocol.__name__}: it lacks {', '.join(missing)}"
