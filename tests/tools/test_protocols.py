@@ -114,3 +114,16 @@ def test_a_part_without_its_methods_is_refused_at_once() -> None:
 def test_langchain_embeddings_are_an_embedder() -> None:
     kb = tg.Knowledge(graph=MemoryGraphStore(ROWS), embedder=DeterministicFakeEmbedding(size=8))
     assert [len(vector) for vector in kb.embedder.embed(["a", "b"])] == [8, 8]
+
+
+def test_the_offline_model_refuses_what_are_no_vectors() -> None:
+    class OwnEmbedder:
+        name = "own"
+
+        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            return [[float("nan")] * 8 for _ in texts]
+
+    kb = tg.Knowledge(graph=MemoryGraphStore(ROWS), embedder=OwnEmbedder())
+    graph = tg.build("tog2", knowledge=kb, settings={"ranker": "bm25"})
+    with pytest.raises(KnowledgeError, match="^the embedder 'own' must give one vector a text, .* not finite"):
+        graph.invoke({"question": "At what age can people vote in the country whose highest point is Baru?"})

@@ -175,10 +175,12 @@ def offline_model(knowledge: Knowledge) -> Callable[[], BaseChatModel]:
 
     def make() -> BaseChatModel:
         from thinkgraph.models.offline import OfflineChatModel
+        from thinkgraph.tools.encoders.embeddings import embed_array
         from thinkgraph.tools.encoders.words import WORDS
 
         embedder = knowledge.embedder
-        # Its thresholds are an encoder's; by words it has rules of its own.
-        return OfflineChatModel(embed=None if embedder.name == WORDS else embedder.embed)
+        if embedder.name == WORDS:  # the model's thresholds are an encoder's; by words it has rules of its own
+            return OfflineChatModel(embed=None)
+        return OfflineChatModel(embed=lambda texts: embed_array(embedder, texts).tolist())
 
     return make
