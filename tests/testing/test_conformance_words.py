@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from cli.conftest import environment
+
+from thinkgraph.testing.conformance import graph_data
+from thinkgraph.testing.conformance.graph import GraphStoreConformance
+from thinkgraph.testing.memory import MemoryGraphStore
 
 MINE = """
 import pytest
@@ -60,3 +67,56 @@ def test_failures_say_what_is_wrong(tmp_path: Path) -> None:
         in done.stdout
     )
     assert "give your subclass a fixture `store`" in done.stdout
+
+
+def sample(of: type[MemoryGraphStore]) -> MemoryGraphStore:
+    rows = [(one.subject, one.relation, one.object, dict(one.qualifiers)) for one in graph_data.STATEMENTS]
+    values = {one.relation for one in graph_data.STATEMENTS if one.literal}
+    return of(rows, literals=values, labels=graph_data.LABELS, aliases=graph_data.ALIASES)
+
+
+def changed(method: str, change: Callable[[Any], Any]) -> MemoryGraphStore:
+    """A store of which one method gives something else."""
+
+    def other(self: MemoryGraphStore, *arguments: Any, **options: Any) -> Any:
+        return change(getattr(MemoryGraphStore, method)(self, *arguments, **options))
+
+    return sample(type("Mine", (MemoryGraphStore,), {method: other}))
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "fault"),
+    [
+        ("entities", lambda found: [one and {**one, "type": None} for one in found], r"'0\.type': .* None"),
+        (
+            "lookup",
+            lambda found: [[{**one, "entity": {}} for one in row] for row in found],
+            r"entity\.id': Field required",
+        ),
+        ("triples", lambda found: [one and {**one, "id": 7} for one in found], r"'0\.id': .* 7"),
+        ("relations", lambda found: [[{**one, "count": "1"} for one in row] for row in found], r"count': .* '1'"),
+        ("edges_among", lambda found: [{**one, "qualifiers": ()} for one in found], r"qualifiers': .* \(\)"),
+    ],
+)
+def test_a_field_of_another_type_is_named(method: str, change: Callable[[Any], Any], fault: str) -> None:
+    suite = GraphStoreConformance()
+    suite.test_every_field_has_its_type(sample(MemoryGraphStore))
+    with pytest.raises(AssertionError, match=rf"Mine\.{method} does not give what GraphStore promises: .*{fault}"):
+        suite.test_every_field_has_its_type(changed(method, change))
+
+
+def test_what_one_method_gives_amiss_is_found() -> None:
+    suite = GraphStoreConformance()
+    longer = changed("search", lambda found: [[*row, *row, *row] for row in found])
+    with pytest.raises(AssertionError):
+        suite.test_search_limit_and_literals(longer, fuzzy=False)
+    renamed = changed("edges_among", lambda found: [{**one, "id": f"x{one['id']}"} for one in found])
+    with pytest.raises(AssertionError):
+        suite.test_edges_among(renamed)
+    kept: dict[str, Any] = {}
+    shared = changed("entities", lambda found: [kept.setdefault(one["id"], one) for one in found])
+    with pytest.raises(AssertionError):
+        suite.test_results_are_the_callers_own(shared)
+    unnamed = changed("search", lambda found: [[{**one, "name": ""} for one in row] for row in found])
+    with pytest.raises(AssertionError):
+        suite.test_search_words(unnamed)

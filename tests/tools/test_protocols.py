@@ -125,5 +125,5 @@ def test_the_offline_model_refuses_what_are_no_vectors() -> None:
 
     kb = tg.Knowledge(graph=MemoryGraphStore(ROWS), embedder=OwnEmbedder())
     graph = tg.build("tog2", knowledge=kb, settings={"ranker": "bm25"})
-    with pytest.raises(KnowledgeError, match="^the embedder 'own' must give one vector a text, .* not finite"):
+    with pytest.raises(KnowledgeError, match=r"^the embedder 'own' must give one vector a text, .* not finite"):
         graph.invoke({"question": "At what age can people vote in the country whose highest point is Baru?"})

@@ -196,7 +196,7 @@ def ask(protocol: type, thing: Any, method: str, asked: Sequence[Any], *argument
     if type(thing).__module__.startswith("thinkgraph."):
         return found
     try:
-        given = _form(protocol, method).validate_python(found)
+        given = form_of(protocol, method).validate_python(found)
     except ValidationError as error:
         fault = misfit(error)
     else:
@@ -217,7 +217,8 @@ def misfit(error: ValidationError, *within: str) -> str:
 
 
 @functools.cache
-def _form(protocol: type, method: str) -> TypeAdapter[Any]:
+def form_of(protocol: type, method: str) -> TypeAdapter[Any]:
+    """What a method of a protocol promises to give."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(get_type_hints(getattr(protocol, method))["return"])

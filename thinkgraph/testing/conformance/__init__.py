@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-from thinkgraph.tools.protocols import lacking
+from pydantic import ValidationError
+
+from thinkgraph.tools.protocols import form_of, lacking, misfit
 
 if "pytest" in sys.modules:
     import pytest
@@ -23,3 +26,19 @@ def check_members(thing: object, protocol: type) -> None:
     """
     missing = lacking(thing, protocol)
     assert not missing, f"{type(thing).__name__} is no {protocol.__name__}: it lacks {', '.join(missing)}"
+
+
+def check_form(thing: object, protocol: type, method: str, *arguments: Any, **options: Any) -> Any:
+    """What a method gives, of which every field must have its type: a state keeps it as JSON.
+
+    Raises:
+        AssertionError: one has not; the first is named.
+    """
+    found = getattr(thing, method)(*arguments, **options)
+    fault = ""
+    try:
+        form_of(protocol, method).validate_python(found, strict=True)
+    except ValidationError as error:
+        fault = misfit(error)
+    assert not fault, f"{type(thing).__name__}.{method} does not give what {protocol.__name__} promises: {fault}"
+    return found

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
-from thinkgraph.state.knowledge import Neighbours, Step, Triple, other_end
-from thinkgraph.testing.conformance import check_members
+from thinkgraph.state.knowledge import Neighbours, Step, Triple, both_ends, other_end
+from thinkgraph.testing.conformance import check_form, check_members
 from thinkgraph.testing.conformance import graph_data as data
 from thinkgraph.tools.protocols import GraphStore
 
@@ -88,6 +89,21 @@ class GraphStoreConformance:
         assert info["name"]
         assert info["fingerprint"] == store.info()["fingerprint"] != ""
 
+    def test_every_field_has_its_type(self, store: GraphStore) -> None:
+        """Whatever a method gives has all fields, of plain types, however it was found."""
+        check = functools.partial(check_form, store, GraphStore)
+        ids = [self.key(name) for name in ("Paris", "ada", "springfield-2", data.UNICODE_ID)]
+        check("info")
+        check("lookup", ["Springfield", "City of Light"])
+        check("search", ["the countess of lovelace"])
+        check("search", ["Sprinfgield"], fuzzy=True)
+        steps = [_step(one["entity"], one["name"], one["direction"]) for row in check("relations", ids) for one in row]
+        check("neighbours", steps)
+        triples = [triple for one in check("neighbourhood", ids) for triple in one["triples"]]
+        check("triples", [triple["id"] for triple in triples])
+        check("edges_among", [end for triple in triples for end in both_ends(triple)])
+        check("entities", [*ids, *(triple["object"] for triple in triples if triple["literal"])])
+
     def test_empty_lists(self, store: GraphStore) -> None:
         """No argument, no result."""
         results: list[Sequence[object]] = [store.lookup([]), store.search([]), store.search([], fuzzy=True)]
@@ -122,6 +138,11 @@ class GraphStoreConformance:
         first[0]["triples"].clear()
         assert first[1] == kept[1]
         assert store.neighbourhood([self.key("Paris")] * 2) == kept
+        for method in (store.relations, store.entities):
+            found: Any = method([self.key("Paris")])
+            before = copy.deepcopy(found)
+            (found[0][0] if isinstance(found[0], list) else found[0])["label"] = "changed"
+            assert method([self.key("Paris")]) == before
 
     def test_lookup_exact_and_alias(self, store: GraphStore) -> None:
         """Labels come before aliases, then the entity with more triples, each with its method and score 1."""
@@ -155,10 +176,18 @@ class GraphStoreConformance:
         assert [len(one) for one in store.lookup(["Springfield", "nobody"], limit=1)] == [1, 0]
         assert store.lookup(["1815-12-10", ""]) == [[], []]
 
+    @pytest.mark.parametrize("fuzzy", [False, True])
+    def test_search_limit_and_literals(self, store: GraphStore, fuzzy: bool) -> None:  # noqa: FBT001 (parametrised)
+        """At most `limit`; a literal's value is no name."""
+        assert all(len(one) <= 2 for one in store.search(["ring", "leaf 0001"], limit=2, fuzzy=fuzzy))  # noqa: PLR2004
+        (found,) = store.search(["1815-12-10"], fuzzy=fuzzy)
+        assert all(not match["entity"]["literal"] for match in found)
+
     def test_search_words(self, store: GraphStore) -> None:
         """Names that share words, best first, with scores inside (0, 1)."""
         first, second, none = store.search(["the countess of lovelace?", "ring", "qqqq"], limit=3)
         assert first[0]["entity"]["id"] == self.key("ada")
+        assert first[0]["name"] in {"Ada Lovelace", "Countess of Lovelace"}
         assert {one["entity"]["id"] for one in second} <= {self.key(f"ring {x}") for x in "abc"}
         assert len(second) == 3  # noqa: PLR2004 (the ring's three)
         assert none == []
@@ -310,6 +339,7 @@ class GraphStoreConformance:
         assert Counter((t["subject_label"], t["relation"], t["object_label"]) for t in found) == expected
         assert len(store.edges_among([self.key(name) for name in names], limit=2)) == 2  # noqa: PLR2004 (the limit)
         assert store.edges_among([self.key("ring a")], limit=0) == []
+        assert store.triples([triple["id"] for triple in found]) == found
 
     def test_long_lists(self, store: GraphStore) -> None:
         """Lists longer than any server's limit on parameters are taken, in order."""
@@ -334,6 +364,8 @@ class GraphStoreConformance:
                 store.entities(ids),
                 store.relations(ids),
                 store.neighbourhood(ids, limit=20, seed=3),
+                store.neighbours([self._step(data.HUB, "linked_to", "in")], limit=20, seed=3),
+                store.edges_among(ids),
             )
 
         alone = ask(0)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from thinkgraph.state.knowledge import Entity
-from thinkgraph.testing.conformance import check_members
+from thinkgraph.testing.conformance import check_form, check_members
 from thinkgraph.tools.protocols import Linker
 
 METHODS = ("exact", "alias", "fulltext", "fuzzy", "vector")
@@ -58,7 +58,7 @@ class LinkerConformance:
     def test_links_are_well_formed_and_best_first(self, linker: Linker) -> None:
         """Scores are 0 to 1 and fall; offsets point at the mention; no entity comes twice."""
         text = "Is Wien, or Vienna, the capital of Austria or of Switzerlnd?"
-        links = linker.link([text])[0]
+        links = check_form(linker, Linker, "link", [text])[0]
         assert links
         scores = [link["score"] for link in links]
         assert scores == sorted(scores, reverse=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import pytest
 
 from thinkgraph.state.knowledge import Passage, PassageHit
-from thinkgraph.testing.conformance import check_members
+from thinkgraph.testing.conformance import check_form, check_members
 from thinkgraph.tools.protocols import TextStore, candidates_of
 
 
@@ -61,6 +62,14 @@ class TextStoreConformance:
         assert info["name"]
         assert info["fingerprint"]
         assert store.info() == info
+
+    def test_every_field_has_its_type(self, store: TextStore) -> None:
+        """Whatever a method gives has all fields, of plain types."""
+        check = functools.partial(check_form, store, TextStore)
+        check("info")
+        check("passages", ["p2", "nobody", "p5"])
+        check("passages_of", ["austria", "danube"], "capital of Austria")
+        check("search", ["The capital of Hungary is Budapest"])
 
     def test_passages_by_id(self, store: TextStore) -> None:
         """In the order asked for, None for unknown ids, repeated ids repeated."""
