@@ -48,6 +48,17 @@ def test_the_next_model_is_asked_where_one_fails_for_good_and_the_usage_names_it
         Hand(*(RefusedError("no key") for _ in range(3))).run(call_model(a_question(), a_scope(three())))
 
 
+def test_a_failure_that_only_an_own_model_knows_falls_back_too() -> None:
+    class GatewayError(Exception):
+        """Of a company's own client: no status, no name that tells."""
+
+    hand = Hand(GatewayError("quota of the team is used up"), GOOD)
+    assert not hand.run(call_model(a_question(), a_scope(three()))).fell_back
+    assert [call.client.name for call in hand.calls] == ["fake", "second"]
+    with pytest.raises(GatewayError):
+        Hand(*(GatewayError() for _ in range(3))).run(call_model(a_question(), a_scope(three())))
+
+
 def test_only_chat_models_may_be_fallen_back_to() -> None:
     with pytest.raises(UsageError, match="is a LangChain chat model"):
         client_for(Loud().with_fallbacks([RunnableLambda(str)]))  # type: ignore[arg-type]

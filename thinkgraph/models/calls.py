@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import AIMessage, ToolCall
 
-from thinkgraph.errors import ModelError
+from thinkgraph.errors import ModelError, first_line
 from thinkgraph.models.budget import BudgetSpentError, Ledger
 from thinkgraph.models.client import ChatClient
 from thinkgraph.models.failures import MAX_WAIT, Failure, classify
@@ -433,8 +433,10 @@ def _request(
             reply = yield from _sent(client, messages, told, request.role)
             break
         except Exception as error:
-            # Only failures of the request itself are handled; anything else is a bug and rises.
+            # Only failures of the request itself are handled; anything else is a bug and rises, unless another model is named for it.
             failure = classify(error)
+            if failure is None and client.fallback is not None:
+                failure = Failure(first_line(error), passing=False)
             if failure is None:
                 raise
             if refusal := too_long(f"{error} {getattr(error, 'body', '')}"):
