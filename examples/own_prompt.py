@@ -14,8 +14,8 @@ from pathlib import Path
 import thinkgraph as tg
 from thinkgraph.prompts.library import PromptLibrary
 
-ROLE = "tog2.reason"
-OURS = "Decide whether the evidence answers the question, and answer it if it does."
+ROLE = "tog2.steer"  # judges in every round but the last, where tog2.reason does
+OURS = "Decide whether the evidence answers the question, and answer it if it does;"
 YOURS = "You are a careful archivist. " + OURS
 
 
@@ -33,6 +33,7 @@ def main() -> None:
         print("changed:", ", ".join(changed))
         graph = tg.build("tog2", knowledge="world", model="offline", settings={"ranker": "bm25"}, prompts=scratch)
         answer = graph.invoke({"question": "What is the capital of Suriname?"})["answer"]
+    print("asked with it:", ROLE in answer["usage"]["roles"])
     print(answer["text"], f"({answer['status']})")
 
 

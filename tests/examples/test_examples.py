@@ -19,7 +19,7 @@ PRINTED = {
     ],
     "own_ranker": ["18 (grounded)", "cited: central-african-republic-voting"],
     "own_store": ["18 (grounded)", "cited: Panama"],
-    "own_prompt": ["changed: tog2.reason\n", "Paramaribo (grounded)"],
+    "own_prompt": ["changed: tog2.steer\n", "asked with it: True\n", "Paramaribo (grounded)"],
     "choose_a_method": [
         "tog2     grounded ",
         "Bangui",
