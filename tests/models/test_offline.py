@@ -197,6 +197,14 @@ ANSWERED = [
         ],
         ["18"],
     ),
+    (
+        "At what age may people vote in the country whose highest point is Volcan Baru?",
+        [
+            path_line("Volcan Baru", hop("Volcan Baru", "highest_point", "in")),
+            passage_line("", "", "A citizen of Panama must have reached the age of 18 to vote."),
+        ],
+        ["18"],
+    ),
 ]
 
 

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from thinkgraph.models.offline.paths import EXPLAINED, EvidenceGraph, GraphPath, PathFinder, best_of
 from thinkgraph.models.offline.words import STOP, QuestionWords, Similarity, content, nearness, number_in, tokens
@@ -165,7 +165,10 @@ def _from_passages(finder: PathFinder, paths: Sequence[GraphPath]) -> Conclusion
             for end in path.ends:
                 reached.setdefault(end, path)
     rated: list[tuple[float, str, Item, GraphPath]] = []
-    for item in finder.graph.passages:
+    for passage in finder.graph.passages:
+        # Texts of an own store may have no titles: they are about what they name.
+        named = (end for end in reached if end and end in passage.passage)
+        item = passage if passage.title else replace(passage, title=max(named, key=len, default=""))
         if item.title not in reached:
             continue
         path = reached[item.title]
