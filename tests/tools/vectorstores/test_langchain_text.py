@@ -114,6 +114,8 @@ class NoIds(VectorStore):
 def test_what_a_vector_store_cannot_do_is_said_in_a_line():
     with pytest.raises(KnowledgeError, match="get_by_ids"):
         LangChainTextStore(NoIds())
+    with pytest.raises(KnowledgeError, match="VectorStoreRetriever cannot fetch documents by id"):
+        LangChainTextStore(InMemoryVectorStore(Hashed()).as_retriever())
     odd = Odd(Hashed())
     odd.add_documents(documents(several=True))
     with pytest.raises(StoreError, match="filter="):

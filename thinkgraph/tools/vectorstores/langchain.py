@@ -69,7 +69,7 @@ class LangChainTextStore:
         """
         from langchain_core.vectorstores import VectorStore
 
-        if type(vectorstore).get_by_ids is VectorStore.get_by_ids:
+        if getattr(type(vectorstore), "get_by_ids", VectorStore.get_by_ids) is VectorStore.get_by_ids:
             raise KnowledgeError(
                 f"{type(vectorstore).__name__} cannot fetch documents by id (get_by_ids), and answers cite passages by id"
             )
