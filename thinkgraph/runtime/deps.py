@@ -14,7 +14,7 @@ from thinkgraph.state.base import Manifest
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.protocols import GraphStore, Ranker, TextStore, ask, candidates_of
+from thinkgraph.tools.protocols import GraphStore, Ranker, TextStore, call_checked, candidates_of
 
 _PROTOCOLS: dict[str, type] = {"graph": GraphStore, "text": TextStore}
 
@@ -46,7 +46,7 @@ class Deps:
             nothing: dict[str, Any] = {"passages_of": [], "search": [[] for _ in arguments[0]]}
             return nothing.get(name, [None] * len(arguments[0]))
         count_round_trip()
-        return ask(_PROTOCOLS[part], target, name, *arguments, **options)
+        return call_checked(_PROTOCOLS[part], target, name, *arguments, **options)
 
     def candidates_of(self, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
         """See `protocols.candidates_of`; counted as `call` counts."""

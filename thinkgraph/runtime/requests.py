@@ -36,7 +36,7 @@ from thinkgraph.state.knowledge import (
 )
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
-from thinkgraph.tools.protocols import Linker, ask, link_by_name
+from thinkgraph.tools.protocols import Linker, call_checked, link_by_name
 
 T = TypeVar("T")
 
@@ -109,7 +109,9 @@ def _store(method: str, asked: Sequence[Any], *arguments: Any, **options: Any) -
 
 def link(texts: Sequence[str], *, limit: int) -> Flow[list[list[Link]]]:
     """Entities that each text mentions; see `Linker.link`."""
-    return _perform(Fetch(lambda deps: ask(Linker, deps.knowledge.linker, "link", texts, limit=limit), links=True))
+    return _perform(
+        Fetch(lambda deps: call_checked(Linker, deps.knowledge.linker, "link", texts, limit=limit), links=True)
+    )
 
 
 def link_names(texts: Sequence[str], *, limit: int, guess: bool = False) -> Flow[list[list[Link]]]:

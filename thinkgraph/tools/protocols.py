@@ -123,9 +123,9 @@ class CandidateStore(TextStore, Protocol):
 def candidates_of(store: TextStore, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
     """Passages of entities for a caller that ranks them, in no order that is sure; see `CandidateStore.candidates_of`."""
     if isinstance(store, CandidateStore):
-        found: list[Passage] = ask(CandidateStore, store, "candidates_of", entities, query, limit=limit)
+        found: list[Passage] = call_checked(CandidateStore, store, "candidates_of", entities, query, limit=limit)
         return found
-    return [hit["passage"] for hit in ask(TextStore, store, "passages_of", entities, query, limit=limit)]
+    return [hit["passage"] for hit in call_checked(TextStore, store, "passages_of", entities, query, limit=limit)]
 
 
 @runtime_checkable
@@ -173,10 +173,10 @@ class NameLinker(Linker, Protocol):
 def link_by_name(linker: Linker, texts: Sequence[str], *, limit: int, guess: bool = False) -> list[list[Link]]:
     """Links by name and alias, with `guess` by words and spelling too; never by meaning. See `NameLinker.link_names`."""
     if isinstance(linker, NameLinker):
-        found: list[list[Link]] = ask(NameLinker, linker, "link_names", texts, limit=limit, guess=guess)
+        found: list[list[Link]] = call_checked(NameLinker, linker, "link_names", texts, limit=limit, guess=guess)
         return found
     wanted = {"exact", "alias", "fulltext", "fuzzy"} if guess else {"exact", "alias"}
-    every = ask(Linker, linker, "link", texts, limit=limit)
+    every = call_checked(Linker, linker, "link", texts, limit=limit)
     return [[link for link in links if link["method"] in wanted] for links in every]
 
 
@@ -184,7 +184,7 @@ _ALTOGETHER = frozenset({"passages_of", "candidates_of", "edges_among"})
 """Methods that give one list for all that they are asked; the others one result for each."""
 
 
-def ask(protocol: type, thing: Any, method: str, asked: Sequence[Any], *arguments: Any, **options: Any) -> Any:
+def call_checked(protocol: type, thing: Any, method: str, asked: Sequence[Any], *arguments: Any, **options: Any) -> Any:
     """Call a method of a store or linker, and look at what one that is not ours gives: ours have passed their suites.
 
     Raises:

@@ -14,7 +14,7 @@ from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import normal_name, well_formed
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.protocols import GraphStore, ask
+from thinkgraph.tools.protocols import GraphStore, call_checked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +155,11 @@ class StandardLinker:
             return []
         count_round_trip()
         found = dict(
-            zip(names, ask(GraphStore, self._graph, "lookup", list(names.values()), limit=namesakes), strict=True)
+            zip(
+                names,
+                call_checked(GraphStore, self._graph, "lookup", list(names.values()), limit=namesakes),
+                strict=True,
+            )
         )
         chosen: list[_Named] = []
         for text, pairs in zip(work, wanted, strict=True):
@@ -198,7 +202,7 @@ class StandardLinker:
         if not asked:
             return
         count_round_trip()
-        found = ask(GraphStore, self._graph, "search", [query for *_, query in asked], limit=_NAMESAKES)
+        found = call_checked(GraphStore, self._graph, "search", [query for *_, query in asked], limit=_NAMESAKES)
         for (text, span, query), matches in zip(asked, found, strict=True):
             graded = []
             for match in matches:
@@ -224,7 +228,7 @@ class StandardLinker:
             return
         queries = [text.mentions.said(span) for text, span in asked]
         count_round_trip()
-        found = ask(GraphStore, self._graph, "search", queries, limit=_NAMESAKES, fuzzy=True)
+        found = call_checked(GraphStore, self._graph, "search", queries, limit=_NAMESAKES, fuzzy=True)
         for (text, span), query, matches in zip(asked, queries, found, strict=True):
             graded = sorted(
                 (
