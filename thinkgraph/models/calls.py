@@ -433,10 +433,8 @@ def _request(
             reply = yield from _sent(client, messages, told, request.role)
             break
         except Exception as error:
-            # Only failures of the request itself are handled; anything else is a bug and rises, unless another model is named for it.
-            failure = classify(error)
-            if failure is None and client.fallback is not None:
-                failure = Failure(first_line(error), passing=False)
+            # Failures of the request itself are handled, and all where another model is named for them; else it is a bug and rises.
+            failure = classify(error) or (Failure(first_line(error), passing=False) if client.fallback else None)
             if failure is None:
                 raise
             if refusal := too_long(f"{error} {getattr(error, 'body', '')}"):
