@@ -57,7 +57,7 @@ class Case:
     @property
     def signals(self) -> Mapping[str, float]:
         """What its confidence is made of."""
-        return self.result["answer"].get("signals") or {}
+        return self.result["answer"]["signals"]
 
     @property
     def right(self) -> float:

@@ -75,7 +75,7 @@ def ask(
             yield row | {
                 "outcome": outcome(result),
                 "status": answer["status"],
-                "confidence": "-" if (sure := answer.get("confidence")) is None else f"{sure:.2f}",
+                "confidence": "-" if (sure := answer["confidence"]) is None else f"{sure:.2f}",
                 "answers": "; ".join(answer["answers"]),
                 "calls": total["calls"],
                 "input": total["input_tokens"],

@@ -62,6 +62,9 @@ def answer_of(
         rounds=1,
         method="tog2",
         model="offline",
+        confidence=None,
+        signals={},
+        support=[],
     )
 
 

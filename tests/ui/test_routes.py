@@ -144,7 +144,7 @@ def test_a_ceiling_without_end_is_refused_and_one_that_is_kept_leaves_the_histor
     assert reply.status_code == 400
     assert "'max_seconds'" in reply.json()["error"]
     with RunStore() as runs:
-        # As an older release kept it.
+        # However it came there.
         runs.start(
             "old", QUESTION, {**served(world).options, "settings": {"max_seconds": float("inf"), "max_calls": 3}}
         )

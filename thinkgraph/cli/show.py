@@ -137,7 +137,7 @@ def write_line(text: str) -> None:
 
 
 def json_text(value: object, **options: Any) -> str:
-    """JSON that every reader takes: a number that JSON has no word for, as an older release's run may hold, is null.
+    """JSON that every reader takes: a number that JSON has no word for is null.
 
     Args:
         value: what `json.dumps` takes; what it does not know is written as its text.
@@ -193,10 +193,9 @@ def render_answer(answer: Answer) -> str:
     total = usage["total"]
     out = [one_line(answer["text"]), ""]
     out.append(f"status    {answer['status']}: {one_line(answer['reason'])}")
-    # Absent from answers that an older release kept.
-    if shown := ", ".join(map(_supported, answer.get("support", ()))):
+    if shown := ", ".join(map(_supported, answer["support"])):
         out.append(textwrap.fill(f"support   {shown}", width, subsequent_indent=" " * 12))
-    if (sure := answer.get("confidence")) is not None:
+    if (sure := answer["confidence"]) is not None:
         out.append(f"confident {sure:.2f}")
     evidence = answer["evidence"]
     for number, path in enumerate(evidence["paths"], start=1):
@@ -214,8 +213,7 @@ def render_answer(answer: Answer) -> str:
         out.append(one_line(trace["title"]))
         out += [f"          {text}" for text in outline(trace["lines"], width - 10)]
     cost = f", ${total['cost']:.4f}" if total["cost"] else ""
-    # Absent from answers that an older release kept.
-    written = f", {many(count, 'text')} generated" if (count := usage.get("generated_texts", 0)) else ""
+    written = f", {many(count, 'text')} generated" if (count := usage["generated_texts"]) else ""
     out.append(
         f"usage     {many(total['calls'], 'model call')}, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
         f"{many(usage['store_round_trips'], 'store round trip')}, {many(usage['encoder_texts'], 'text')} encoded{written}, "

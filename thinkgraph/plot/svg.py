@@ -68,7 +68,7 @@ def svg_of(answer: Answer, nodes: Sequence[Node]) -> str:
 
 def _judged(answer: Answer) -> str:
     """What the answer is worth: its status, its confidence where it has one, and why."""
-    sure = answer.get("confidence")
+    sure = answer["confidence"]
     return f"{answer['status']}{'' if sure is None else f', confidence {sure:.2f}'}: {answer['reason']}"
 
 

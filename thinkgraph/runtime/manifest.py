@@ -122,10 +122,9 @@ def check_manifest(manifest: Manifest, deps: Deps) -> None:
             f"not '{deps.knowledge.name}' ({deps.knowledge.fingerprint}): {_ADVICE}"
         )
     ranker = deps.own_ranker.name if deps.own_ranker is not None else ""
-    # A run that an older release started says nothing of rankers.
-    if manifest.get("ranker", "") != ranker:
+    if manifest["ranker"] != ranker:
         raise ManifestMismatchError(
-            f"this run was started with {manifest.get('ranker') or 'no'} ranker of its own, not {ranker or 'none'}: {_ADVICE}"
+            f"this run was started with {manifest['ranker'] or 'no'} ranker of its own, not {ranker or 'none'}: {_ADVICE}"
         )
     for role, name in manifest["models"].items():
         prompt = deps.prompts.get(role)

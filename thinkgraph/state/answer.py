@@ -122,13 +122,12 @@ class Answer(TypedDict):
     method: str
     model: str
     """Name of the model that wrote the answer."""
-    confidence: NotRequired[float | None]
-    """How likely the answer is right, from 0 to 1; None where there is none, or where nothing says how sure it is. Absent from
-    answers that an older release kept."""
-    signals: NotRequired[dict[str, float]]
+    confidence: float | None
+    """How likely the answer is right, from 0 to 1; None where there is none, or where nothing says how sure it is."""
+    signals: dict[str, float]
     """What the confidence is made of; `nodes/closing/confidence.py` describes them."""
-    support: NotRequired[list[Support]]
-    """How and where each of the answers stands in the evidence, in their order. Absent from answers that an older release kept."""
+    support: list[Support]
+    """How and where each of the answers stands in the evidence, in their order."""
 
 
 class Draft(TypedDict):

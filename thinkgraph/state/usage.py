@@ -46,8 +46,8 @@ class WorkRecord(TypedDict):
     ended: float
     store_round_trips: int
     encoder_texts: int
-    generated_texts: NotRequired[int]
-    """Texts that graph-to-text wrote; absent in runs that an older release started."""
+    generated_texts: int
+    """Texts that graph-to-text wrote."""
 
 
 class RoleUsage(TypedDict):
@@ -108,6 +108,6 @@ def summarise(calls: Mapping[str, CallRecord], work: Mapping[str, WorkRecord]) -
         models=sorted({call["model"] for call in calls.values()}),
         store_round_trips=sum(record["store_round_trips"] for record in work.values()),
         encoder_texts=sum(record["encoder_texts"] for record in work.values()),
-        generated_texts=sum(record.get("generated_texts", 0) for record in work.values()),
+        generated_texts=sum(record["generated_texts"] for record in work.values()),
         seconds=round(active_seconds(work.values()), 3),
     )

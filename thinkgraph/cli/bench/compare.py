@@ -93,7 +93,7 @@ def _table(answers: dict[str, Answer | ThinkGraphError]) -> str:
             continue
         total = answer["usage"]["total"]
         tokens = total["input_tokens"] + total["output_tokens"]
-        sure = "-" if (chance := answer.get("confidence")) is None else f"{chance:.2f}"
+        sure = "-" if (chance := answer["confidence"]) is None else f"{chance:.2f}"
         lead = (
             f"{name:14}{answer['status']:10}{sure:>5}{total['calls']:>6}{tokens:>8}{answer['rounds']:>7}"
             f"{answer['usage']['store_round_trips']:>6}  "

@@ -84,7 +84,7 @@ def _origin(triples: bool, passages: bool) -> Callable[[Sequence[BenchResult]], 
     """Share of the right answers that cite triples, passages, both or none."""
 
     def share(results: Sequence[BenchResult]) -> float | None:
-        cited = [result["answer"]["evidence"] for result in results if result.get("em_contains") and result["gold"]]
+        cited = [result["answer"]["evidence"] for result in results if result["em_contains"] and result["gold"]]
         return _share([(bool(one["triples"]), bool(one["passages"])) == (triples, passages) for one in cited])
 
     return share

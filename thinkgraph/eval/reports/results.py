@@ -45,16 +45,15 @@ class BenchResult(TypedDict):
     method: str
     gold: list[str]
     scores: Scores
-    em_contains: NotRequired[float]
-    """The metric of the scripts of ToG and ToG-2; answers kept by an older version have none."""
-    rouge_l: float | None
-    """None in answers kept by an older version that lacked rouge-score."""
+    em_contains: float
+    """The metric of the scripts of ToG and ToG-2."""
+    rouge_l: float
     evidence: EvidenceScores | None
     """None where the question has no gold evidence."""
     calls: int
     apart_calls: int
-    bound: NotRequired[int | None]
-    """Most calls by the method's paper (`Method.bound`); answers kept by an older version have none."""
+    bound: int | None
+    """Most calls by the method's paper (`Method.bound`)."""
     answer: Answer
     steps: NotRequired[dict[str, StepTime]]
     """Time by node, where steps were timed."""
@@ -64,7 +63,7 @@ _RESULT = TypeAdapter(BenchResult)
 
 
 def is_result(record: Mapping[str, Any]) -> bool:
-    """Whether a line that was read is a whole result, of this version or, without its bound, of an older one."""
+    """Whether a line that was read is a whole result."""
     try:
         _RESULT.validate_python(record, strict=True)
     except ValidationError:
@@ -87,9 +86,9 @@ class ReportRow(Scores):
     apart_calls_mean: float
     """Calls that rank passages or put communities into prose. The methods' bounds leave them out, and so does `calls_mean`."""
     seconds_mean: float
-    em_contains: float | None
+    em_contains: float
     """Exact match as the scripts of ToG and ToG-2 count it."""
-    rouge_l: float | None
+    rouge_l: float
     missing: float
     """No answer where there is one (CogGRAG section 5.6). With `hits1` and `hallucinated` it makes 1."""
     hallucinated: float
@@ -148,7 +147,7 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int, pric
         [member["scores"]["hits1"] for member in sorted(members, key=lambda member: member["id"])], seed=seed
     )
     bills = [bill_of(member["answer"], prices) for member in members]
-    bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
+    bounded = [(member["calls"], most) for member in members if (most := member["bound"]) is not None]
     return {
         **cast("Scores", {name: _mean(score[name] for score in scores) for name in Scores.__annotations__}),  # type: ignore[literal-required]
         "method": method,
@@ -160,8 +159,8 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int, pric
         "above": sum(calls > most for calls, most in bounded),
         "apart_calls_mean": _mean(member["apart_calls"] for member in members),
         "seconds_mean": _mean(seconds),
-        "em_contains": _mean_known(member.get("em_contains") for member in members),
-        "rouge_l": _mean_known(member["rouge_l"] for member in members),
+        "em_contains": _mean(member["em_contains"] for member in members),
+        "rouge_l": _mean(member["rouge_l"] for member in members),
         "missing": _mean(score["unknown"] * (1 - score["hits1"]) for score in scores),
         "hallucinated": _mean((1 - score["unknown"]) * (1 - score["hits1"]) for score in scores),
         "hits1_low": low,

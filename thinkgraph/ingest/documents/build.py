@@ -86,7 +86,6 @@ class DocumentOptions:
     def from_json(cls, text: str) -> DocumentOptions:
         """What `to_json` wrote."""
         value: dict[str, Any] = json.loads(text)
-        value.pop("limits", None)  # of older releases
         return cls(**{**value, "relations": tuple(value["relations"]), "types": tuple(value["types"])})
 
 

@@ -31,7 +31,7 @@ def answer_text(answer: Answer) -> str:
     its line.
     """
     lines = [one_line(answer["text"]), f"Status: {answer['status']} ({one_line(answer['reason'])})"]
-    if (sure := answer.get("confidence")) is not None:
+    if (sure := answer["confidence"]) is not None:
         lines.append(f"Confidence: {sure:.2f}")
     evidence = answer["evidence"]
     cited = [

@@ -112,7 +112,7 @@ def reply(answer: Answer) -> AIMessage:
     """The answer as the conversation's next message; the whole of it is in `answer`."""
     about = {
         "status": answer["status"],
-        "confidence": answer.get("confidence"),
+        "confidence": answer["confidence"],
         "method": answer["method"],
         "model_name": answer["model"],
         "citations": citations(answer),

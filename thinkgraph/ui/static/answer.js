@@ -11,7 +11,7 @@ export function statusChip(status, working = false) {
 export function answerPanel(answer, show, of = "") {
   const words = STATUSES[answer.status];
   const { evidence } = answer;
-  const supports = answer.support ?? [];
+  const supports = answer.support;
   const held = (within, at) => supports.filter((one) => one.within === within && one.line === at);
   const pick = (line, support) => {
     document.querySelectorAll(".cited-now").forEach((one) => one.classList.remove("cited-now"));
