@@ -122,7 +122,7 @@ class CandidateStore(TextStore, Protocol):
 
 def candidates_of(store: TextStore, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
     """Passages of entities for a caller that ranks them, in no order that is sure; see `CandidateStore.candidates_of`."""
-    if isinstance(store, CandidateStore):
+    if hasattr(store, "candidates_of"):
         found: list[Passage] = call_checked(CandidateStore, store, "candidates_of", entities, query, limit=limit)
         return found
     return [hit["passage"] for hit in call_checked(TextStore, store, "passages_of", entities, query, limit=limit)]
@@ -172,7 +172,7 @@ class NameLinker(Linker, Protocol):
 
 def link_by_name(linker: Linker, texts: Sequence[str], *, limit: int, guess: bool = False) -> list[list[Link]]:
     """Links by name and alias, with `guess` by words and spelling too; never by meaning. See `NameLinker.link_names`."""
-    if isinstance(linker, NameLinker):
+    if hasattr(linker, "link_names"):
         found: list[list[Link]] = call_checked(NameLinker, linker, "link_names", texts, limit=limit, guess=guess)
         return found
     wanted = {"exact", "alias", "fulltext", "fuzzy"} if guess else {"exact", "alias"}
@@ -190,11 +190,11 @@ def call_checked(protocol: type, thing: Any, method: str, asked: Sequence[Any], 
     Raises:
         StoreError: the result is not what the protocol promises; it says where.
     """
-    from pydantic import ValidationError
-
     found = getattr(thing, method)(asked, *arguments, **options)
     if type(thing).__module__.startswith("thinkgraph."):
         return found
+    from pydantic import ValidationError
+
     try:
         given = form_of(protocol, method).validate_python(found)
     except ValidationError as error:
