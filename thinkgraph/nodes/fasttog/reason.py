@@ -26,7 +26,6 @@ from thinkgraph.nodes.doubt.judged import Asks, judged, may_backtrack, rounds_si
 from thinkgraph.nodes.fasttog.chains import (
     evidence_of,
     fetch_triples,
-    in_words,
     is_final,
     start_lines,
     triples_of,
@@ -232,10 +231,9 @@ def _lines(
 ) -> Iterator[_Line]:
     for head, community in told:
         item = items[community["id"]]
-        totals = totals_of(item)
-        rule = community_line(triples_of(community, triples), totals)
+        rule = community_line(triples_of(community, triples), totals_of(item))
         if rule:
-            yield _Line(head, community, item, in_words(community, triples, totals), rule)
+            yield _Line(head, community, item, community["prose"] or rule, rule)
 
 
 def _newest_first(lines: Sequence[_Line]) -> list[int]:
