@@ -19,7 +19,6 @@ from thinkgraph.nodes.coggrag.tree import (
     joined,
     listed,
     put_in,
-    ready,
     references,
     spelt_out,
     waiting,
@@ -267,7 +266,7 @@ def test_whatever_is_ready_leads_to_the_root(nodes: Any) -> None:
     solved: dict[str, Solution] = {}
     rounds = 0
     while ROOT not in solved:
-        now = ready(nodes, solved)
+        now = answer_order(nodes).ready(solved)
         assert now
         solved.update(dict.fromkeys(now, solution("x")))
         rounds += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.retrieve import ends_of
-from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, put_in, ready, references
+from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, put_in, references
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts, fitting, line_cost
 from thinkgraph.nodes.common.judging import supporting
 from thinkgraph.nodes.common.ranking import cut, rank
@@ -28,9 +28,9 @@ MOST_ABOUT = 40
 def inquiries(state: CogGragState, settings: CogGragSettings) -> list[Inquiry]:
     """The questions of the next wave: all that are ready, or only the root where a ceiling stopped the run."""
     nodes, solved = state["mind_map"], state["solved"]
-    sees = answer_order(nodes).sees
+    order = answer_order(nodes)
     wave = []
-    for key in [ROOT] if state["stopped"] else ready(nodes, solved):
+    for key in [ROOT] if state["stopped"] else order.ready(solved):
         known = [
             KnownAnswer(
                 id=at,
@@ -39,7 +39,7 @@ def inquiries(state: CogGragState, settings: CogGragSettings) -> list[Inquiry]:
                 cited=solved[at]["cited"],
                 supported=solved[at]["supported"],
             )
-            for at in sees[key]
+            for at in order.sees[key]
             if at in solved and (solved[at]["answers"] or settings.unanswered)
         ]
         below = children(nodes, key)

@@ -97,6 +97,10 @@ class AnswerOrder:
         """All questions, wave after wave."""
         return [key for wave in self.waves for key in wave]
 
+    def ready(self, solved: Mapping[str, Solution]) -> list[str]:
+        """Ids of the questions that can be answered now."""
+        return [key for key in in_order(self.sees) if key not in solved and set(self.sees[key]) <= solved.keys()]
+
 
 def answer_order(nodes: Nodes) -> AnswerOrder:
     """Bottom-up by level, where references allow.
@@ -129,12 +133,6 @@ def answer_order(nodes: Nodes) -> AnswerOrder:
         waves.append(wave)
         done.update(wave)
     return AnswerOrder(waves, sees)
-
-
-def ready(nodes: Nodes, solved: Mapping[str, Solution]) -> list[str]:
-    """Ids of the questions that can be answered now."""
-    sees = answer_order(nodes).sees
-    return [key for key in in_order(nodes) if key not in solved and set(sees[key]) <= solved.keys()]
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
