@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from thinkgraph.prompts.lines import arrow, both_ways, qualifier_text, safe_label
-from thinkgraph.state.knowledge import Direction, Triple, other_end
+from thinkgraph.state.knowledge import Direction, Triple, far_end, other_end
 
 Place = tuple[str, str, Direction]
 """(entity id, relation, direction): where a list of ends hangs."""
@@ -97,7 +97,7 @@ def _group(head: str, triples: Sequence[Triple], shown: Counter[Place], totals: 
             continue
         label = members[0]["relation_label"]
         way = both_ways(label) if symmetric else arrow(label, outgoing=place[2] == "out")
-        labels = [t["object_label"] if other_end(t, head) == t["object"] else t["subject_label"] for t in members]
+        labels = [far_end(t, head)[1] for t in members]
         ends = ", ".join(f"({safe_label(label)}){qualifier_text(t)}" for label, t in zip(labels, members, strict=True))
         parts.append(f"{way} {ends}" + (f", ... and {more} more" if more > 0 else ""))
     first = triples[0]

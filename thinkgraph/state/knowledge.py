@@ -160,6 +160,13 @@ def other_end(triple: Triple, entity: str) -> str:
     return triple["object"] if triple["subject"] == entity else triple["subject"]
 
 
+def far_end(triple: Triple, entity: str) -> tuple[str, str, bool]:
+    """Id and label of the triple's end that is not `entity`, and whether it is a literal (of a self-loop, the object)."""
+    if triple["subject"] == entity:
+        return triple["object"], triple["object_label"], triple["literal"]
+    return triple["subject"], triple["subject_label"], False
+
+
 def copied(triple: Triple) -> Triple:
     """A triple for whoever may change it, with qualifiers of its own."""
     return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}

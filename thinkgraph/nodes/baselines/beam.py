@@ -12,7 +12,7 @@ from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.runtime import requests
 from thinkgraph.state.baselines.tog import HopScore, TogSettings, TogState
 from thinkgraph.state.evidence import EvidenceItem, path_item
-from thinkgraph.state.knowledge import other_end
+from thinkgraph.state.knowledge import far_end
 from thinkgraph.state.tog2 import Hop, Topic, by_place, further, place, route_of
 
 
@@ -45,15 +45,10 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
         )
         item["tails"].append(triple["id"])
         item["score"] = max(item["score"], round(value, 4))
-        end = other_end(triple, before["id"])
-        label = triple["object_label"] if triple["object"] == end else triple["subject_label"]
+        end, label, literal = far_end(triple, before["id"])
         known = best.get(end)
         passed = settings.avoid_cycles and end in before["on_path"]
-        if (
-            not passed
-            and not (triple["literal"] and end == triple["object"])
-            and (known is None or value > known["score"])
-        ):
+        if not passed and not literal and (known is None or value > known["score"]):
             best[end] = further(before, end, label, triple["id"], value, route)
     order = sorted(best.values(), key=lambda topic: (-topic["score"], topic["id"]))
     chosen = set(list(by_place(order, together=settings.paths))[: settings.width])

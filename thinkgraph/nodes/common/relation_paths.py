@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.lines import arrow, safe_label
 from thinkgraph.runtime import requests
-from thinkgraph.state.knowledge import Direction, Relation, Step, Triple, other_end
+from thinkgraph.state.knowledge import Direction, Relation, Step, Triple, far_end, other_end
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,8 @@ def _ends(legs: Sequence[Leg], *, avoid_cycles: bool) -> tuple[Place, ...]:
     ends: dict[str, Place] = {}
     for leg in legs:
         for triple in leg.tails:
-            end = other_end(triple, leg.source.id)
-            outgoing = triple["object"] == end
+            end, label, literal = far_end(triple, leg.source.id)
             passed = avoid_cycles and end in leg.source.on_path
-            if end not in ends and not passed and not (outgoing and triple["literal"]):
-                label = triple["object_label"] if outgoing else triple["subject_label"]
+            if end not in ends and not passed and not literal:
                 ends[end] = Place(end, label, (*leg.source.lead, triple), (*leg.source.on_path, end))
     return tuple(ends.values())

@@ -13,7 +13,7 @@ from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
-from thinkgraph.state.knowledge import Triple, other_end
+from thinkgraph.state.knowledge import Triple, far_end
 from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic, ranked_item, route_of
 from thinkgraph.tools.linking.lexical import overlap
 
@@ -35,10 +35,7 @@ class Tail:
     @property
     def reached(self) -> Reached:
         """The candidate that it leads to."""
-        outgoing = self.hop["direction"] == "out"
-        label = self.triple["object_label"] if outgoing else self.triple["subject_label"]
-        end = other_end(self.triple, self.hop["entity"])
-        literal = self.triple["literal"] and outgoing
+        end, label, literal = far_end(self.triple, self.hop["entity"])
         return Reached(id=end, label=label, literal=literal, hop=self.number, triple=self.triple["id"])
 
 
