@@ -132,7 +132,8 @@ def judged(
         held = Held(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
         fault = against = yield from unfit(held)
         against = against or (yield from miscited(draft.get("instead_of", ()), held))
-        if not (against or mapped or key == _LAST) and (yield from named(held)) is False:
+        looks_closer = held.is_doubtable and not (against or mapped or key == _LAST)
+        if looks_closer and (yield from is_named(held.answers, held.walk)) is False:
             against = f"{_listed(draft['answers'])} does not follow from the lines cited for it alone"
             if against not in doubted:
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
@@ -172,13 +173,6 @@ def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
         return ""
     better = yield from fits_better(held.answers, held.walk, others)
     return "" if better else f"{_listed(held.answers)} does not stand in the lines cited for it"
-
-
-def named(held: Held) -> Flow[bool | None]:
-    """Whether the question names the relations that lead to its answers, see `is_named`; None where nothing is doubted."""
-    if not held.is_doubtable:
-        return None
-    return (yield from is_named(held.answers, held.walk))
 
 
 def settled(held: Held) -> Flow[bool]:
