@@ -77,8 +77,6 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
 
 def _off_the_way(answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem]) -> str:
     """As `misfit`: whether the way to an answer turns aside, or passes fewer things than the question describes."""
-    if not answers:
-        return ""
     way = walk
     if walk.communities:
         way = Walk(walk.question, [one for one in shown if one["round"] <= walk.round], walk.texts)
