@@ -36,21 +36,15 @@ def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
     asked = asked_for(walk.question)
     if asked is None or asked.kind != "thing" or not asked.sort:
         return True
-    ids = sorted(_ids(answers, walk))[:MAX_LOOKED_UP]
+    ids = sorted(walk.ids(map(fold, answers)))[:MAX_LOOKED_UP]
     typed = [one for one in (yield from requests.entities(ids)) if one and one["type"] and not one["literal"]]
     return all(sort_of(one) == asked.sort for one in typed)
 
 
-def _ids(answers: Sequence[str], walk: Walk) -> set[str]:
-    return set().union(*(walk.about(fold(answer)).ids for answer in answers))
-
-
 def _are_all(answers: Sequence[str], walk: Walk) -> bool:
     """Whether the answers are all that the things named have in common by one relation, the only one or the one that the question says."""
-    said = [label for label, _ in walk.shared if walk.says(label)] or [label for label, _ in walk.shared]
-    return len(said) == 1 and any(
-        label == said[0] and _ids(answers, walk) == ends for (label, _), ends in walk.shared.items()
-    )
+    said = [way for way in walk.shared if walk.says(way[0])] or list(walk.shared)
+    return len(said) == 1 and walk.ids(map(fold, answers)) == walk.shared[said[0]]
 
 
 def _counts(answer: str, counted: str, walk: Walk) -> bool:

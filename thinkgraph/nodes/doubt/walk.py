@@ -118,6 +118,10 @@ class Walk:
         whole, bare = fold(answer), fold(UNIT.sub("", answer))
         return self._about.get(whole) or self._about.get(bare) or Surroundings()
 
+    def ids(self, answers: Iterable[str]) -> set[str]:
+        """Ids of the things in the statements that answers may be."""
+        return set().union(*(self.about(answer).ids for answer in answers))
+
     def named(self, label: str) -> bool:
         """Whether the question names the thing itself, and not only a longer name that contains it ("New York" in "New York City")."""
         name, asked = f" {fold(label)} ", self.asked
@@ -170,7 +174,7 @@ class Walk:
         told = self._names_beside(set(map(fold, answers)))
         if told is None or not (self.communities or not named.isdisjoint(starts)):
             return None
-        ends = set().union(*(self.about(answer).ids for answer in answers))
+        ends = self.ids(answers)
         ways = self._between(named, ends) - named - ends
         passed = {key: fold(label) for key, label in self.things.items() if key in ways}
         return len(passed) + len(told.difference(passed.values()))
