@@ -39,9 +39,7 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     the first relation prune can tell as well which of them the question means.
     """
     candidates = state["candidates"]
-    if not candidates:
-        numbers: list[int] = []
-    elif not settings.topic_prune:
+    if not candidates or not settings.topic_prune:
         numbers = _sure(candidates)
     elif settings.skip_exact_topic and [found["method"] for found in candidates] == ["exact"]:
         numbers = [1]
