@@ -66,9 +66,8 @@ class PromptContext:
         )
 
     def _groups(self) -> list[Sequence[EvidenceItem]]:
-        ends = itertools.accumulate(self.sizes or [1] * len(self.items))
-        starts = itertools.chain([0], ends)
-        return [self.items[start:end] for start, end in itertools.pairwise(starts)]
+        bounds = itertools.accumulate(self.sizes or [1] * len(self.items), initial=0)
+        return [self.items[start:end] for start, end in itertools.pairwise(bounds)]
 
     def _leading(self, group: Sequence[EvidenceItem], wanted: Collection[str]) -> list[EvidenceItem]:
         """The items of a shared line whose last hop names one of these things (folded)."""

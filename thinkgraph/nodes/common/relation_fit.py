@@ -52,10 +52,9 @@ def fits(question: str, paths: Sequence[Sequence[str]]) -> Flow[list[float]]:
     rows = yield from requests.cosines(labels, [*labels, question, *asked])
     place = {label: number for number, label in enumerate(labels)}
     called = [max(row[len(labels) + 1 :]) for row in rows]
-    distinct = {tuple(path): 0.0 for path in paths}
-    for path in distinct:
-        distinct[path] = _fit([place[label] for label in path], rows, called, len(labels))
-    return [distinct[tuple(path)] for path in paths]
+    distinct = set(map(tuple, paths))
+    fit = {path: _fit([place[label] for label in path], rows, called, len(labels)) for path in distinct}
+    return [fit[tuple(path)] for path in paths]
 
 
 def _fit(path: Sequence[int], rows: Sequence[Sequence[float]], called: Sequence[float], count: int) -> float:
