@@ -23,12 +23,12 @@ def entity_prune(state: EntityPruneTask, settings: TogSettings) -> Flow[Update]:
     hop = state["hop"]
     if len(hop["triples"]) == 1:
         return _scores(state["number"], [(hop["triples"][0], 1.0)])
-    known = list((yield from requests.triples(hop["triples"])).values())
+    triples = yield from requests.triples(hop["triples"])
+    likeness = {key: overlap(triple_sentence(triple), state["question"]) for key, triple in triples.items()}
+    known = list(triples.values())
     if len(known) > settings.options:
         # More than a prompt can hold: those that share the question's words, then the store's order.
-        known.sort(key=lambda triple: -overlap(triple_sentence(triple), state["question"]))
-        known = known[: settings.options]
-    likeness = [overlap(triple_sentence(triple), state["question"]) for triple in known]
+        known = sorted(known, key=lambda triple: -likeness[triple["id"]])[: settings.options]
     scored = yield from requests.call(
         SCORE,
         ROLE,
@@ -39,7 +39,7 @@ def entity_prune(state: EntityPruneTask, settings: TogSettings) -> Flow[Update]:
         shape=Shape(options=len(known), explain=settings.explain),
         fallback=[(number, 1.0) for number in range(1, len(known) + 1)],
         key=state["part"],
-        rank={"options": sorted(range(1, len(known) + 1), key=lambda at: -likeness[at - 1])},
+        rank={"options": sorted(range(1, len(known) + 1), key=lambda at: -likeness[known[at - 1]["id"]])},
     )
     values = [(known[number - 1]["id"], score / MAX_SCORE) for number, score in scored if score > 0]
     return _scores(state["number"], values)
