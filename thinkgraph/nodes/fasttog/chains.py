@@ -15,7 +15,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.answer import PrunedNote, Trace, TraceLine
 from thinkgraph.state.evidence import EvidenceItem, ListLength
 from thinkgraph.state.fasttog import CandidateCommunity, Chain, Community, FastTogSettings, FastTogState
-from thinkgraph.state.knowledge import Candidate, Triple
+from thinkgraph.state.knowledge import Candidate, Triple, both_ends, ends_of
 from thinkgraph.tools.communities.local_search import membership
 from thinkgraph.tools.linking.lexical import overlap
 
@@ -35,11 +35,9 @@ def community_of(nodes: Sequence[str], triples: Sequence[Triple], number: int, p
     inside: list[str] = []
     joining: list[str] = []
     for triple in triples:
-        labels[triple["subject"]] = triple["subject_label"]
-        labels[triple["object"]] = triple["object_label"]
+        labels.update((node, label) for node, label, _ in ends_of(triple))
         literals |= {triple["object"]} if triple["literal"] else set()
-        within = triple["subject"] in members and triple["object"] in members
-        (inside if within else joining).append(triple["id"])
+        (inside if members.issuperset(both_ends(triple)) else joining).append(triple["id"])
     return Community(
         id=membership(nodes),
         nodes=list(nodes),

@@ -20,7 +20,7 @@ from thinkgraph.state.fasttog import (
     FastTogSettings,
     FastTogState,
 )
-from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.knowledge import Triple, both_ends
 from thinkgraph.tools.communities.detectors import detect
 from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership, taking_turns
 
@@ -195,12 +195,7 @@ def _together(found: Sequence[SearchResult]) -> list[Cell]:
 def _start(found: Sequence[SearchResult], state: FastTogState) -> Community | None:
     """The triples among the subjects; None where there are none."""
     ids = [subject["id"] for subject in state["subjects"]]
-    among = {
-        triple["id"]: triple
-        for one in found
-        for triple in one.triples
-        if {triple["subject"], triple["object"]} <= set(ids)
-    }
+    among = {triple["id"]: triple for one in found for triple in one.triples if set(both_ends(triple)) <= set(ids)}
     if not among:
         return None
     labels = [subject["label"] for subject in state["subjects"]]

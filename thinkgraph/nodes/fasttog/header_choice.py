@@ -9,7 +9,7 @@ from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.fasttog import HEADERS, Chain, Community, FastTogSettings, FastTogState
-from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.knowledge import Triple, both_ends
 
 _NEEDED = "Choose several only if the question needs several or you are not sure."
 _TOP = "Choose fewer only where fewer have to do with the question."
@@ -60,5 +60,5 @@ def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update
 
 def _next_to(header: Community, subjects: list[str], triples: dict[str, Triple]) -> list[str]:
     """The subjects that a header community lies next to."""
-    ends = {end for key in header["joining"] for end in (triples[key]["subject"], triples[key]["object"])}
+    ends = {end for key in header["joining"] for end in both_ends(triples[key])}
     return [subject for subject in subjects if subject in ends and subject not in header["nodes"]]

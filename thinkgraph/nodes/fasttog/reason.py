@@ -43,7 +43,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem
 from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogState
-from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.knowledge import Triple, both_ends
 
 STEER = "fasttog.steer"
 """The role that judges and scores in one call (`steered`)."""
@@ -214,9 +214,7 @@ def _in_prose(chain: Chain, written: Mapping[str, str]) -> Chain:
 def _evidence(communities: Sequence[Community], triples: Mapping[str, Triple]) -> Flow[dict[str, EvidenceItem]]:
     """Communities as evidence items by id. The lists in them are counted in one round trip."""
     every = [triple for community in communities for triple in triples_of(community, triples)]
-    found = yield from requests.relations(
-        list(dict.fromkeys(end for triple in every for end in (triple["subject"], triple["object"])))
-    )
+    found = yield from requests.relations(list(dict.fromkeys(end for triple in every for end in both_ends(triple))))
     counts = {(edge["entity"], edge["name"], edge["direction"]): edge["count"] for edges in found for edge in edges}
     return {community["id"]: evidence_of(community, triples, counts) for community in communities}
 
