@@ -40,11 +40,10 @@ class Offers:
         were shown, and no list otherwise. Nothing if no candidate has a score.
         """
         best = sorted((pair for pair in scores if pair[1] > 0), key=lambda pair: -pair[1])
-        scored = {self.places[option - 1][0] for option, _ in best}
-        said: dict[str, list[int]] = {chain: [] for chain in (*scored, *(self.whole if best else ()))}
+        said: dict[str, list[int]] = {chain: [] for chain in self.whole if best}
         for option, _ in best:
             chain, number = self.places[option - 1]
-            said[chain].append(number)
+            said.setdefault(chain, []).append(number)
         return said
 
 
