@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from langgraph.types import Overwrite
 
@@ -100,10 +101,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     context = PromptContext([line.item for line in lines], [line.rule for line in lines], Texts(triples, {}))
     offers = yield from offered(state["question"], ahead, triples, settings)
     asks = _asking(state, settings, lines, offers, likely=likely)
-
-    def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
-        return decide(judgement, shown, state, settings, final=final, likely=likely)
-
+    draft_of = partial(decide, state=state, settings=settings, final=final, likely=likely)
     try:
         judgement, draft, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeVar
 
 from langgraph.types import Overwrite
@@ -158,9 +159,7 @@ def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, se
         likely = ending.outcome == "partial" and bool(state["backtracked"])
         return judge("fiske.conclude", said, settings, evidence=len(shown.lines), likely=likely, key=key)
 
-    def draft_of(judgement: Judgement, shown: PromptContext) -> Draft:
-        return _decide(judgement, shown, ending, state, settings)
-
+    draft_of = partial(_decide, ending=ending, state=state, settings=settings)
     # Of a complete branch each step maps a clue: which relation the question means was asked there.
     mapped = ending.outcome == "complete"
     return (yield from judged(asks, draft_of, context, state, settings, mapped=mapped))

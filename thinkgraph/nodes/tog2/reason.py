@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
@@ -24,7 +25,6 @@ from thinkgraph.nodes.tog2.relation_prune import Offer, most_of, offered, option
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import task_words
-from thinkgraph.state.answer import Draft
 from thinkgraph.state.tog2 import BeamSettings, BeamState
 
 STEER = "tog2.steer"
@@ -59,10 +59,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         items, tokens=settings.evidence_tokens, leads=state["evidence"].values() if settings.paths else ()
     )
     asks = _asking(state, settings, context, offers, ends=ends)
-
-    def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
-        return decide(judgement, shown, state, settings, final=final, likely=ends)
-
+    draft_of = partial(decide, state=state, settings=settings, final=final, likely=ends)
     try:
         judgement, draft, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:
