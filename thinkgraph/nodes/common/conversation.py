@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, Citation, HumanMessage
 
@@ -136,17 +137,14 @@ def citations(answer: Answer) -> list[Citation]:
     for part, support in zip(answer["answers"], answer["support"], strict=False):
         places.setdefault((support["within"], support["line"]), (at, at + len(part)))
         at += len(part) + len(BETWEEN)
-    found: list[tuple[tuple[str, int], Citation]] = []
+    found: dict[tuple[str, int], Citation] = {}
     for line, path in enumerate(evidence["paths"]):
-        held = Citation(type="citation", cited_text=path["text"], extras={"triples": list(path["triples"])})
-        found.append((("paths", line), held))
+        extras: dict[str, Any] = {"triples": list(path["triples"])}
+        found["paths", line] = Citation(type="citation", cited_text=path["text"], extras=extras)
     for line, one in enumerate(evidence["passages"]):
         title = " / ".join(filter(None, (one["title"], one["section"])))
         extras = {"passage": one["id"], "start": one["start"], "end": one["end"]}
-        found.append(
-            (("passages", line), Citation(type="citation", title=title, cited_text=one["text"], extras=extras))
-        )
-    for place, held in found:
-        if place in places:
-            held["start_index"], held["end_index"] = places[place]
-    return [held for _, held in found]
+        found["passages", line] = Citation(type="citation", title=title, cited_text=one["text"], extras=extras)
+    for place in places.keys() & found.keys():
+        found[place]["start_index"], found[place]["end_index"] = places[place]
+    return list(found.values())
