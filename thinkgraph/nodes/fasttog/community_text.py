@@ -58,10 +58,8 @@ def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings)
         return [""] * len(lines)  # T2T can replace these texts; nothing can replace Reason.
     # Communities that the model's window had no room for have no text.
     texts = [*texts, *[""] * (len(lines) - len(texts))]
-    checked = [
-        text if text and not check(text, triples) else "" for text, triples in zip(texts, communities, strict=True)
-    ]
-    return [one_line(text) for text in checked]
+    checked = zip(texts, communities, strict=True)
+    return [one_line(text) if text and not check(text, triples) else "" for text, triples in checked]
 
 
 def tally(before: Mapping[str, int], texts: Sequence[str], settings: FastTogSettings) -> dict[str, int]:
