@@ -72,12 +72,12 @@ def _which(mention: str, options: Sequence[Entity]) -> UserQuestion:
 
 def _reader(options: Sequence[Entity]) -> Callable[[object], str | None]:
     ids = [entity["id"] for entity in options]
+    meant = {str(number): key for number, key in enumerate([None, *ids])}
 
     def read(reply: object) -> str | None:
         text = str(reply).strip()
-        numbers = {str(number): number for number in range(len(ids) + 1)}
-        if text in numbers:
-            return ids[numbers[text] - 1] if numbers[text] else None
+        if text in meant:
+            return meant[text]
         if isinstance(reply, str) and reply in ids:
             return reply
         raise UsageError(
