@@ -119,9 +119,7 @@ def decide(
     With `final` there is no going on. With `likely` an answer that is not sure counts too.
     """
     answers = judgement["answers"]
-    if answers == [UNDECIDED]:
-        return nothing_found(state, settings) if final else None
-    if answers and (judgement["sufficient"] or likely):
+    if answers not in ([], [UNDECIDED]) and (judgement["sufficient"] or likely):
         fault = "" if judgement["sufficient"] else NOT_COMPLETE
         if draft := standing(judgement, context, state["question"], settings, state["stopped"], fault=fault):
             return draft
