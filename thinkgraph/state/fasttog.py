@@ -188,7 +188,6 @@ class Choice(TypedDict):
     """The outcome of a round's fine prune for one chain."""
 
     round: int
-    chain: int
     community: Community | None
     """None: no candidate fits, or there was none."""
     ended: str

@@ -113,6 +113,6 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]
     # The prompt asks for one number. Of several the first counts.
     best = chosen(numbers[:1], candidates, triples, state["round"])
     community, ended = (best[0], "") if best else (None, NONE_FITS)
-    choice = Choice(round=state["round"], chain=chain["number"], community=community, ended=ended)
+    choice = Choice(round=state["round"], community=community, ended=ended)
     note = yield from report(best, candidates, len(lines), triples, state["round"])
     return {"choices": {state["part"]: choice}, "pruned": note}

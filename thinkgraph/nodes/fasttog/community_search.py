@@ -170,7 +170,7 @@ def community_search(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
             candidates[chain] = [_candidate(cell, text) for cell, text in zip(near, told, strict=True)]
             continue
         only = community_of(near[0].nodes, (*near[0].joining, *near[0].triples), number, told[0]) if near else None
-        choices[chain] = Choice(round=number, chain=int(chain), community=only, ended="" if only else NOTHING_NEAR)
+        choices[chain] = Choice(round=number, community=only, ended="" if only else NOTHING_NEAR)
     return {
         "start": _start(found, state) if first else state["start"],
         "history": history,
