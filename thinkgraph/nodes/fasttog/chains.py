@@ -64,11 +64,6 @@ def triples_of(community: Community, triples: Mapping[str, Triple]) -> list[Trip
     return _still_there([*community["joining"], *community["triples"]], triples)
 
 
-def in_words(community: Community, triples: Mapping[str, Triple]) -> str:
-    """A community as a prompt shows it: its prose where it has one, else T2T."""
-    return community["prose"] or community_line(triples_of(community, triples))
-
-
 def evidence_of(community: Community, triples: Mapping[str, Triple], counts: Mapping[Place, int]) -> EvidenceItem:
     """A community as evidence, with the lengths of the lists that it shows in part."""
     shown = triples_of(community, triples)

@@ -11,11 +11,12 @@ from thinkgraph.nodes.fasttog.chains import (
     candidate_lines,
     chosen,
     fetch_triples,
-    in_words,
     report,
     start_lines,
+    triples_of,
     under_heads,
 )
+from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
@@ -103,7 +104,9 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]
             {
                 "question": safe_block(state["question"]),
                 "entities": start_lines(state["subjects"]),
-                "evidence": numbered(in_words(community, triples) for community in chain["communities"]),
+                "evidence": numbered(
+                    one["prose"] or community_line(triples_of(one, triples)) for one in chain["communities"]
+                ),
                 "options": numbered(lines),
             },
             shape=Shape(options=len(lines), most=1, explain=settings.explain),
