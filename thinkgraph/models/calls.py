@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import time
@@ -163,9 +162,10 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     def render(inputs: Mapping[str, str], shape: Shape, shots: int) -> list[Message]:
         return rendered(prompt, inputs, shape, scope.models, settings, shots=shots, task=request.task)
 
-    @functools.cache
+    whole = FittedPrompt(render(request.inputs, shape, settings.shots), shape)
+
     def write(room: float | None) -> FittedPrompt:
-        return fit(render, request.inputs, request.shape, shots=settings.shots, room=room, rank=request.rank)
+        return fit(whole, render, request.inputs, shots=settings.shots, room=room, rank=request.rank)
 
     value = yield from _exchange(
         request, write, scope, lambda reply: request.kind.parse(reply.raw["text"], reply.shape)
@@ -193,7 +193,8 @@ def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope)
             request.kind.parse(text, reply.shape)
         return AIMessage(content=text, tool_calls=[cast("ToolCall", dict(call)) for call in calls])
 
-    message = yield from _exchange(request, lambda room: shorten(messages, request.shape, room), scope, read)
+    whole = FittedPrompt(messages, request.shape)
+    message = yield from _exchange(request, lambda room: shorten(whole, room), scope, read)
     return message or AIMessage(content=json.dumps(_fallback(request)))
 
 

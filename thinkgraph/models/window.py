@@ -203,9 +203,9 @@ def _weight(one: _List) -> float:
 
 
 def fit(
+    whole: FittedPrompt,
     render: Callable[[Mapping[str, str], Shape, int], Sequence[Message]],
     inputs: Mapping[str, str],
-    shape: Shape,
     *,
     shots: int,
     room: float | None,
@@ -214,19 +214,19 @@ def fit(
     """A prompt that fits: without worked examples first, then without the least useful lines of its longest lists.
 
     Args:
+        whole: the prompt with nothing left out.
         render: makes the messages from what the places are filled with, the shape and the number of worked examples.
         inputs: what the places are filled with.
-        shape: what the reply may name.
         shots: worked examples.
         room: the weight it may have; None: any.
         rank: for an input, numbers of its lines, the most useful first; without it they are useful in their order.
     """
-    whole = FittedPrompt(render(inputs, shape, shots), shape)
     if room is None or (weight := whole.weight) <= room:
         return whole
+    shape = whole.shape
     while shots and weight > room:
         shots -= 1
-        weight = FittedPrompt(render(inputs, shape, shots), shape).weight
+        weight = weigh_all(render(inputs, shape, shots))
     ranks = rank or {}
     lists = {name: _List(text, _ranked(ranks, name)) for name, text in inputs.items() if NUMBERED.search(text)}
     _cut(list(lists.values()), weight, room)
@@ -252,21 +252,20 @@ def _shown(shape: Shape, lists: Mapping[str, _List]) -> Shape:
     return shape
 
 
-def shorten(messages: Sequence[Message], shape: Shape, room: float | None) -> FittedPrompt:
+def shorten(whole: FittedPrompt, room: float | None) -> FittedPrompt:
     """A conversation that fits: numbered lines of what tools said are left out, those of the longest answers first."""
-    whole = FittedPrompt(messages, shape)
     if room is None or (weight := whole.weight) <= room:
         return whole
     said = {
         at: kept
-        for at, (role, text) in enumerate(messages)
+        for at, (role, text) in enumerate(whole.messages)
         if role == "message" and (kept := json.loads(text))["type"] == "tool"
     }
     lists = {at: _List(kept["content"]) for at, kept in said.items() if NUMBERED.search(kept["content"])}
     _cut(list(lists.values()), weight, room)
-    cut = list(messages)
+    cut = list(whole.messages)
     for at, one in lists.items():
         if one.changed:
             said[at]["content"] = f"{one.text}\n({one.left_out} more lines do not fit here)"
             cut[at] = ("message", json.dumps(said[at], ensure_ascii=False, sort_keys=True))
-    return FittedPrompt(cut, shape, sum(one.left_out for one in lists.values()))
+    return FittedPrompt(cut, whole.shape, sum(one.left_out for one in lists.values()))

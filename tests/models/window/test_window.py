@@ -15,11 +15,11 @@ from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
 REASON = PromptLibrary().get("tog2.reason")
 
 
-def fitted(prompt: Prompt, given: Mapping[str, str], shape: Shape, **options: Any) -> FittedPrompt:
+def fitted(prompt: Prompt, given: Mapping[str, str], shape: Shape, *, shots: int, **options: Any) -> FittedPrompt:
     def render(inputs: Mapping[str, str], shown: Shape, shots: int) -> list[Message]:
         return prompt.render(inputs, shown, shots=shots)
 
-    return fit(render, given, shape, **options)
+    return fit(FittedPrompt(render(given, shape, shots), shape), render, given, shots=shots, **options)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_what_tools_said_is_cut_and_the_rest_of_a_conversation_stays() -> None:
 
     lines = "\n".join(f"[{number}] (Osk) -[town]-> (Town {number})" for number in range(1, 60))
     messages = [said("system", "[1] system"), said("human", "Which?"), said("tool", lines), said("tool", "[60] x")]
-    assert shorten(messages, Shape(), None).messages == messages
-    cut = shorten(messages, Shape(evidence=60), weigh_all(messages) / 2)
+    assert shorten(FittedPrompt(messages, Shape()), None).messages == messages
+    cut = shorten(FittedPrompt(messages, Shape(evidence=60)), weigh_all(messages) / 2)
     assert list(cut.messages[:2]) == messages[:2]
     assert cut.messages[3] == messages[3]
     assert f"({cut.left_out} more lines do not fit here)" in json.loads(cut.messages[2][1])["content"]
