@@ -207,7 +207,10 @@ def _exchange(request: ModelCall[Any], write: _Write, scope: CallScope, read: Ca
 
     A reply that cannot be read is repaired. One that its limit cut off is asked for again with a larger limit instead.
     """
-    reply = yield from _reply(request, scope, write)
+    prompt = scope.prompts.get(request.role)
+    client = scope.models.of(prompt)
+    options = _options(request, scope, prompt)
+    reply = yield from _reply(request, scope, client, options, write)
     for again in (False, True):
         try:
             _check_end(reply)
@@ -222,13 +225,14 @@ def _exchange(request: ModelCall[Any], write: _Write, scope: CallScope, read: Ca
             break
         more: list[Message] = []
         if reply.finish == "length":
-            if not _can_grow(request, scope, reply.raw):
+            if not _can_grow(client, options, reply.raw):
                 break
         else:
             words = f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"
             more = [("assistant", reply.raw["text"][:4000] or "(empty)"), ("user", words)]
         try:
-            reply = yield from _reply(request, scope, write, more=more, repair=True, longer=not more)
+            longer = _options(request, scope, prompt, longer=not more)
+            reply = yield from _reply(request, scope, client, longer, write, more=more, repair=True)
         except BudgetSpentError:
             break  # the first reply was paid for; without room for another the fallback stands
     reply.record["fallback"] = True
@@ -244,18 +248,16 @@ def _check_end(reply: _Reply) -> None:
         raise BadReplyError(f"the reply was cut off at its limit ({reply.raw['output_tokens']} tokens)")
 
 
-def _can_grow(request: ModelCall[Any], scope: CallScope, raw: RawReply) -> bool:
+def _can_grow(client: ChatClient, options: CallOptions, raw: RawReply) -> bool:
     """Whether a larger limit can be had for a reply that was cut off.
 
     A model that reached its limit before its reply began reasons first: its replies need a larger one from now on.
     """
-    prompt = scope.prompts.get(request.role)
-    client = scope.models.of(prompt)
-    limits = [_options(request, scope, prompt, longer=longer).max_output_tokens or 0 for longer in (False, True)]
-    before = _limit(client, limits[0])
+    limit = options.max_output_tokens or 0
+    before = _limit(client, limit)
     if not strip_thinking(raw["text"]) and raw["output_tokens"]:
         client.reply_factor = max(client.reply_factor, REASONS_FIRST)
-    return _limit(client, limits[1]) > before
+    return _limit(client, 2 * limit) > before
 
 
 def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
@@ -273,8 +275,10 @@ def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
     )
 
 
-def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt, *, longer: bool) -> CallOptions:
-    """The options of a call for a model that does not reason first and whose window is large enough."""
+def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt, *, longer: bool = False) -> CallOptions:
+    """The options of a call for a model that does not reason first and whose window is large enough; `longer` doubles the limit
+    on the reply.
+    """
     settings = scope.settings
     temperature = request.temperature
     explore = prompt.stage == "explore"
@@ -296,18 +300,12 @@ def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt, *, longe
     )
 
 
-def _key(request: ModelCall[Any], scope: CallScope, said: Sequence[Message], options: CallOptions) -> str:
-    """Under which the journal keeps a reply to this."""
+def _key(request: ModelCall[Any], scope: CallScope, model: str, said: Sequence[Message], options: CallOptions) -> str:
+    """Under which the journal keeps a reply of the model to this."""
     identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
     if scope.within:
         identity.append(scope.within)
-    parameters = [
-        scope.models.of(scope.prompts.get(request.role)).name,
-        options.temperature,
-        options.schema,
-        options.max_output_tokens,
-    ]
-    parameters += [dict(tool) for tool in options.tools]
+    parameters = [model, options.temperature, options.schema, options.max_output_tokens, *map(dict, options.tools)]
     whole = json.dumps([identity, list(said), parameters], ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:24]
 
@@ -315,18 +313,16 @@ def _key(request: ModelCall[Any], scope: CallScope, said: Sequence[Message], opt
 def _reply(
     request: ModelCall[Any],
     scope: CallScope,
+    client: ChatClient,
+    options: CallOptions,
     write: _Write,
     *,
     more: Sequence[Message] = (),
     repair: bool = False,
-    longer: bool = False,
 ) -> Flow[_Reply]:
-    """The reply from the journal or from the model: `more` follows the prompt, `longer` doubles the limit on the reply."""
-    prompt = scope.prompts.get(request.role)
-    client = scope.models.of(prompt)
-    options = _options(request, scope, prompt, longer=longer)
+    """The reply from the journal or from the model: `more` follows the prompt."""
     # The whole prompt, whatever fits the window: a resumed run does not know yet how much that is.
-    key = _key(request, scope, [*write(None).messages, *more], options)
+    key = _key(request, scope, client.name, [*write(None).messages, *more], options)
     journal = scope.journal
     found: RawReply | None = None
     if journal is not None:
