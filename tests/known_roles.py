@@ -12,7 +12,7 @@ from thinkgraph.prompts.library import PromptLibrary, builtin_roles
 def _patterns() -> dict[str, re.Pattern[str]]:
     library = PromptLibrary()
     return {
-        role: re.compile("|".join(_pattern(part.text) for part in library.get(role).file.systems), re.DOTALL)
+        role: re.compile("|".join(_pattern(part.text) for part in library.get(role).systems), re.DOTALL)
         for role in builtin_roles()
     }
 

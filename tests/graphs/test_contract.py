@@ -272,7 +272,7 @@ def test_a_resume_with_something_else_is_refused(case: Case, what: str, tmp_path
         method, _, name = role.partition(".")
         (tmp_path / method).mkdir()
         library = PromptLibrary().get(role)
-        text = f"---\nkind: {library.kind.name}\nstage: {library.stage}\n---\n=== system\nother\n=== user\n{library.file.users[0].text}\n"
+        text = f"---\nkind: {library.kind.name}\nstage: {library.stage}\n---\n=== system\nother\n=== user\n{library.users[0].text}\n"
         (tmp_path / method / f"{name}.prompt").write_text(text)
         options["prompts"] = tmp_path
     other, _ = make(

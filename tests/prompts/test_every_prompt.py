@@ -65,9 +65,7 @@ def test_it_says_all_and_nothing_empty(role: str) -> None:
         whole = "\n".join(text for _, text in messages)
         assert "{{" not in whole
         assert not re.search(r"^- *$|  |\n\n\n|^## .*\n*(?=## |\Z)", whole, re.MULTILINE)
-        assert set(parse_prompt("", messages[-1][1]).sections) <= set(
-            parse_prompt("", prompt.file.users[0].text).sections
-        )
+        assert set(parse_prompt("", messages[-1][1]).sections) <= set(parse_prompt("", prompt.users[0].text).sections)
 
 
 @pytest.mark.parametrize("role", ["tog2.reason", "tog2.steer", "fiske.conclude", "coggrag.reason", "coggrag.rethink"])
@@ -89,10 +87,10 @@ def test_every_mode_has_examples_and_every_example_a_mode(role: str) -> None:
     for shape, mode in modes(prompt):
         facts = facts_of(prompt.shaped(shape, mode["profile"]), **mode)
         most = MOST_SHOTS if "task=fact" in facts else SHOTS
-        fitting = [example for example in prompt.file.examples if example.fits(facts)][:most]
+        fitting = [example for example in prompt.worked if example.fits(facts)][:most]
         assert bool(fitting) is not is_bare(role, mode), "at least one worked example"
         shown |= {example.text for example in fitting}
-    assert shown == {example.text for example in prompt.file.examples}, "an example that is never sent"
+    assert shown == {example.text for example in prompt.worked}, "an example that is never sent"
 
 
 def is_bare(role: str, mode: Mapping[str, Any]) -> bool:
@@ -177,7 +175,7 @@ def test_judges_see_both_outcomes(role: str) -> None:
 def test_no_example_names_an_entity_of_the_bundled_knowledge() -> None:
     names: set[str] = set()
     for role in ROLES:
-        for example in PromptLibrary().get(role).file.examples:
+        for example in PromptLibrary().get(role).worked:
             names |= set(re.findall(r"(?:[A-Z][a-z]+ )*[A-Z][a-z]{3,}", example.text))
     with Knowledge.open("world") as knowledge:
         found = knowledge.graph.lookup(sorted(names), limit=1)

@@ -11,7 +11,7 @@ import thinkgraph as tg
 from thinkgraph.prompts.example_names import example_names, without_example_names
 from thinkgraph.prompts.library import PromptLibrary, builtin_roles
 
-EXAMPLES = PromptLibrary().get("tog2.reason").file.examples
+EXAMPLES = PromptLibrary().get("tog2.reason").worked
 INPUTS = {"question": "What is the capital of Gabon?", "evidence": "[1] (Gabon) -[capital]-> (Libreville)"}
 KEYS = [{"key": ["Lindow Hall", "architect", "?2"], "of": [1]}, {"key": ["Gabon", "capital", "?1"], "of": [1]}]
 

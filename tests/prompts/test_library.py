@@ -96,7 +96,7 @@ def test_a_built_in_prompt_is_sound(role: str) -> None:
     for place in prompt.places & {"question", "passage"}:
         assert parsed.text(place) == INPUTS[place]
     varying = {"question", "query", "clues", "entities", "options", "evidence", "passage"}
-    assert not varying & set(re.findall(r"{{(.*?)}}", prompt.file.systems[0].text)), "it stands last"
+    assert not varying & set(re.findall(r"{{(.*?)}}", prompt.systems[0].text)), "it stands last"
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -193,7 +193,7 @@ def test_examples_are_those_whose_conditions_hold() -> None:
 def test_an_overriding_file_is_used_and_the_others_stay(folder: Write) -> None:
     library = PromptLibrary(folder("tog2/topic_prune.prompt", GOOD))
     mine, built_in = library.get("tog2.topic_prune"), PromptLibrary().get("tog2.topic_prune")
-    assert mine.file.systems[0].text == "Mine."
+    assert mine.systems[0].text == "Mine."
     assert mine.digest != built_in.digest
     assert library.get("tog2.reason") == PromptLibrary().get("tog2.reason")
 
@@ -211,7 +211,7 @@ def test_an_overriding_file_is_used_and_the_others_stay(folder: Write) -> None:
 def test_what_editors_do_to_files_is_understood(folder: Write, text: str) -> None:
     prompt = PromptLibrary(folder("tog2/topic_prune.prompt", text)).get("tog2.topic_prune")
     assert prompt.render({"question": "q"}, SHAPE)[-1][1] == "## Question\nq"
-    assert prompt.file.systems[0].text == "Mine."
+    assert prompt.systems[0].text == "Mine."
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ class _Filled(PromptLibrary):
 
     def __init__(self, prompt: Prompt, example: str) -> None:
         super().__init__()
-        self._prompt = replace(prompt, file=replace(prompt.file, users=(Part(example),)))
+        self._prompt = replace(prompt, users=(Part(example),))
 
     def get(self, role: str) -> Prompt:
         del role
@@ -190,7 +190,7 @@ class _Filled(PromptLibrary):
 def _example(prompt: Prompt) -> Part | None:
     """The prompt's first worked example of a question, for a standard model: of others it may have fewer."""
     facts = facts_of(prompt.shaped(_shape(prompt), "standard"), "standard", memory=False)
-    return next((one for one in prompt.file.examples if one.fits(facts)), None)
+    return next((one for one in prompt.worked if one.fits(facts)), None)
 
 
 def _shape(prompt: Prompt) -> Shape:

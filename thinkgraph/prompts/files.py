@@ -108,12 +108,14 @@ class PromptFile:
 
     kind: Kind[Any]
     stage: Stage
+    """Which temperature applies."""
     pruning: bool
     """Whether the encoder can choose in place of a model (the setting of that name)."""
     styles: Mapping[Profile, Style]
     systems: tuple[Part, ...]
     users: tuple[Part, ...]
-    examples: tuple[Part, ...]
+    worked: tuple[Part, ...]
+    """The worked examples."""
     digest: str
     """Hash of the file's text, for the run manifest."""
 
@@ -179,7 +181,7 @@ def read_prompt_file(text: str, where: str) -> PromptFile:
             styles=_styles(header, where),
             systems=tuple(systems),
             users=tuple(users),
-            examples=tuple(dataclasses.replace(asked, reply=reply.text) for asked, reply in pairs),
+            worked=tuple(dataclasses.replace(asked, reply=reply.text) for asked, reply in pairs),
             digest=hashlib.sha256(text.encode()).hexdigest()[:16],
         )
     raise PromptError(f"{where}: {fault}")

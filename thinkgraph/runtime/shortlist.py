@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def prunes(prompt: Prompt, settings: RunSettings) -> bool:
     """Whether the encoder chooses in place of the model that a role has."""
-    return settings.pruning == "encoder" and prompt.file.pruning
+    return settings.pruning == "encoder" and prompt.pruning
 
 
 def nearest(call: ModelCall[T]) -> Flow[T]:

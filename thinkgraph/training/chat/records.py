@@ -120,7 +120,7 @@ def _as_asked(
 
 def _names_finds(prompt: Prompt) -> bool:
     """Whether its worked examples name the lines that a search has found of use, though they give no answer yet."""
-    replies = [json.loads(example.reply) for example in prompt.file.examples]
+    replies = [json.loads(example.reply) for example in prompt.worked]
     return any(one["evidence"] and not one["answers"] for one in replies)
 
 
