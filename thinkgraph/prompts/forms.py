@@ -167,22 +167,23 @@ LIKELIEST = 'If you are not sure, put the likeliest answer under "answers" and l
 """The same where there are no lines."""
 
 
+def _numbers_form(shape: Shape, words: str, example: str = '{"numbers": [2, 5]}') -> ReplyForm:
+    most = min(shape.most or shape.choices, shape.choices)
+    return ReplyForm({"numbers": list_of(number(shape.options), most)}, example, words, 40 + 8 * most)
+
+
 def pick_form(shape: Shape) -> ReplyForm:
     """Numbers of options."""
-    most = min(shape.most or shape.choices, shape.choices)
     if shape.most == 1:
-        example, words = '{"numbers": [2]}', "One number; an empty list means that none fits."
-    else:
-        example, words = '{"numbers": [2, 5]}', "An empty list means that none fits."
-    return ReplyForm({"numbers": list_of(number(shape.options), most)}, example, words, 40 + 8 * most)
+        return _numbers_form(shape, "One number; an empty list means that none fits.", '{"numbers": [2]}')
+    return _numbers_form(shape, "An empty list means that none fits.")
 
 
 def score_form(shape: Shape) -> ReplyForm:
     """Pairs of an option's number and its score."""
-    most = min(shape.most or shape.choices, shape.choices)
     if shape.ranked:
-        words = "The numbers of the best options, the best first."
-        return ReplyForm({"numbers": list_of(number(shape.options), most)}, '{"numbers": [2, 5]}', words, 40 + 8 * most)
+        return _numbers_form(shape, "The numbers of the best options, the best first.")
+    most = min(shape.most or shape.choices, shape.choices)
     words = (
         "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
         "Leave out options that score 0."
@@ -199,8 +200,7 @@ def pairs_form(shape: Shape) -> ReplyForm:
     """Pairs of a clue's number and an option's number."""
     if shape.ranked:
         words = "The numbers of the options that match a clue, the best first. An empty list means that none does."
-        most = min(shape.most or shape.choices, shape.choices)
-        return ReplyForm({"numbers": list_of(number(shape.options), most)}, '{"numbers": [2, 5]}', words, 40 + 8 * most)
+        return _numbers_form(shape, words)
     most = min(shape.clues * shape.choices, _MOST_PAIRS)
     words = "Each pair is a clue's number and an option's number. An empty list means that nothing matches."
     if shape.named:
