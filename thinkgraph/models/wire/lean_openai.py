@@ -49,6 +49,7 @@ class _Gathered:
         self._finish: str | None = None
         self._ended = False
 
+    @_reading()
     def add(self, piece: bytes) -> None:
         """Take a piece of the response.
 
@@ -59,9 +60,8 @@ class _Gathered:
         """
         if self._watch is not None:
             self._watch.check()
-        with _reading():
-            for line in self._lines.add(piece):
-                self._line(line)
+        for line in self._lines.add(piece):
+            self._line(line)
 
     def _line(self, line: str) -> None:
         """Take one line: an event of a stream, or a part of a whole body."""
@@ -94,6 +94,7 @@ class _Gathered:
                 known[name] += (call.get("function") or {}).get(name) or ""
         return delta.get("content") or ""
 
+    @_reading()
     def completion(self) -> Any:
         """The whole completion.
 
@@ -101,10 +102,6 @@ class _Gathered:
             ConnectionError: the stream broke off.
             UnreadableResponseError: it is no chat completion.
         """
-        with _reading():
-            return self._completed()
-
-    def _completed(self) -> Any:
         self._line(self._lines.last())
         if self._completion.get("error"):
             return self._completion
