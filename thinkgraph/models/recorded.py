@@ -57,10 +57,8 @@ class Recording:
         self.about: Mapping[str, Any] = about or {}
         self.seconds = 0.0
         """What the replies taken and added so far took when they were made."""
-        lines = self._lines()
         self.model = model or ""
-        if lines:
-            self._read(lines, model)
+        self._read(self._lines(), model)
 
     def _lines(self) -> list[str]:
         try:
