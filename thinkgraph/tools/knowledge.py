@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from thinkgraph.tools.kb_files import KbManifest
     from thinkgraph.tools.protocols import Embedder
-
-T = TypeVar("T")
 
 _PROTOCOLS: Mapping[str, type] = {"graph": GraphStore, "text": TextStore, "linker": Linker}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
