@@ -107,7 +107,7 @@ class OfflineChatModel(RuleBasedChatModel):
             items = call.prompt.lines("evidence")
             steps = {item.number: item.step for item in items if item.step and (item.step[0], True) not in seen}
             scores = called_for(question, [item for item in items if item.number in steps], self._similarity)
-            ends = [hop.object if hop.outgoing else hop.subject for item in reversed(items) for hop in item.triples]
+            ends = [hop.target for item in reversed(items) for hop in item.triples]
             wanted = [_look_up(*steps[number]) for number in _ranked(scores) if scores[number] >= _LEAST_SCORE] or [
                 _look_up(end) for end in dict.fromkeys(ends) if (end, False) not in seen and not end[:1].isdigit()
             ]

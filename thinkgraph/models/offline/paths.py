@@ -72,14 +72,13 @@ class EvidenceGraph:
         if item.passage:
             self.passages.append(item)
         for hop in item.triples:
-            here, there = (hop.subject, hop.object) if hop.outgoing else (hop.object, hop.subject)
-            ends = self.edges[here][hop.relation, hop.outgoing]
-            ends.lines[there].add(item.number)
+            ends = self.edges[hop.source][hop.relation, hop.outgoing]
+            ends.lines[hop.target].add(item.number)
             for name, value in hop.qualifiers:
                 number = number_in(value)
                 if number is not None and "year" not in name and "date" not in name:  # these say when, not how much
-                    ends.rank.setdefault(there, number)
-            self.edges[there][hop.relation, not hop.outgoing].lines[here].add(item.number)
+                    ends.rank.setdefault(hop.target, number)
+            self.edges[hop.target][hop.relation, not hop.outgoing].lines[hop.source].add(item.number)
         for listed in item.lists:
             ends = self.edges[listed.source][listed.relation, listed.outgoing]
             if listed.more == 0 and len(listed.ends) > 1:
