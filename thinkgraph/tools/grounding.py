@@ -154,8 +154,7 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
     Yes, no and the labels of fact verification are conclusions and stand on their citation alone. A small number may also be
     the count of what a path line lists.
     """
-    lines = list(lines)
-    return _holds(answer, lines, f" {fold(' '.join(lines))} ")
+    return all_hold([answer], list(lines))
 
 
 def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
