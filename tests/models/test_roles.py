@@ -92,7 +92,7 @@ def test_offline_is_made_on_first_use() -> None:
     every = Models("offline", offline=make)
     assert (every.default, made) == ("offline", [])
     assert every.of(PROMPTS.get("tog2.reason")).make() is made[0]
-    assert every.price(every.of(PROMPTS.get("tog2.reason"))) == (0.0, 0.0)
+    assert every.price(every.of(PROMPTS.get("tog2.reason")).name) == (0.0, 0.0)
 
 
 def test_unpriced_models_are_named() -> None:
@@ -100,7 +100,7 @@ def test_unpriced_models_are_named() -> None:
         {"default": "openai:gpt-4o", "reason": "openai:nobody-knows", "explore": named("fake")}, prices=PRICES
     )
     assert every.unpriced() == ["openai:nobody-knows"]
-    assert every.price(every.of(PROMPTS.get("rank.texts"))) == (1e-6, 2e-6)
+    assert every.price(every.of(PROMPTS.get("rank.texts")).name) == (1e-6, 2e-6)
 
 
 @pytest.mark.parametrize("prices", [{"m": (1.0,)}, {"m": 3}, {"m": (-1, 2)}, {"m": ("a", "b")}])

@@ -413,7 +413,7 @@ def _request(
     while True:
         if not client.looked_up:
             yield Blocking(client.look_up_window)
-        prices = scope.models.price(client) or (0.0, 0.0)
+        prices = scope.models.price(client.name) or (0.0, 0.0)
         limit = _limit(client, options.max_output_tokens or 0)
         room = None if client.window is None else client.gauge.room(client.window - limit) - beside
         written = write(room if most is None or room is None else min(room, most))

@@ -130,13 +130,12 @@ class Models:
         """Name of the default model."""
         return self._clients["default"].name
 
-    def price(self, model: ChatClient | str) -> tuple[float, float] | None:
-        """US dollars per input and output token of a client or a model's name, None where unknown."""
-        name = model if isinstance(model, str) else model.name
+    def price(self, name: str) -> tuple[float, float] | None:
+        """US dollars per input and output token of the model of a name, None where unknown."""
         if name not in self._priced:
             self._priced[name] = price_of(name, self._prices)
         return self._priced[name]
 
     def unpriced(self) -> list[str]:
         """Names of the models without a price: a ceiling on money cannot be kept with them."""
-        return sorted({client.name for client in self.clients() if self.price(client) is None})
+        return sorted({client.name for client in self.clients() if self.price(client.name) is None})

@@ -404,7 +404,7 @@ class _Change:
             relations=self.options.relations,
             types=self.options.types,
         )
-        if how.settings.max_cost is not None and how.models.price(how.client) is None:
+        if how.settings.max_cost is not None and how.models.price(how.client.name) is None:
             raise SettingsError(f"max_cost cannot be kept: no price is known for {how.client.name}; give a price table")
         return how
 

@@ -172,7 +172,7 @@ class _Extractor:
         self._how = how
         self._journal = journal
         self._keep = keep
-        price = how.models.price(how.client)
+        price = how.models.price(how.client.name)
         self.usage = ExtractionUsage(model=how.client.name, cost=None if price is None else 0.0)
         self._ledger = _Purse(ceilings(how.settings), how.settings)
         self._done: list[tuple[str, int, Extracted]] = []
