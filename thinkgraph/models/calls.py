@@ -108,18 +108,15 @@ def rendered(
     shape: Shape,
     models: Models,
     settings: RunSettings,
-    *,
-    shots: int | None = None,
-    task: Task | None = None,
 ) -> list[Message]:
-    """The messages of a call as settings and model want them; see `Prompt.render`. `shots` and `task` override the settings."""
+    """The messages of a call as settings and model want them; see `Prompt.render`."""
     return prompt.render(
         inputs,
         shape,
-        shots=settings.shots if shots is None else shots,
+        shots=settings.shots,
         profile=prompt_profile(prompt, models, settings),
         memory=settings.offers_memory,
-        task=task or settings.task,
+        task=settings.task,
     )
 
 
@@ -156,11 +153,13 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     """
     prompt = scope.prompts.get(request.role)
     settings = scope.settings
-    shape = prompt.shaped(request.shape, prompt_profile(prompt, scope.models, settings))
+    profile = prompt_profile(prompt, scope.models, settings)
+    shape = prompt.shaped(request.shape, profile)
     request = request if shape is request.shape else replace(request, shape=shape)
 
     def render(inputs: Mapping[str, str], shape: Shape, shots: int) -> list[Message]:
-        return rendered(prompt, inputs, shape, scope.models, settings, shots=shots, task=request.task)
+        memory, task = settings.offers_memory, request.task or settings.task
+        return prompt.render(inputs, shape, shots=shots, profile=profile, memory=memory, task=task)
 
     whole = FittedPrompt(render(request.inputs, shape, settings.shots), shape)
 
