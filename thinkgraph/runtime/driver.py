@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import set_config_context
 from langgraph.graph import StateGraph
-from langgraph.runtime import get_runtime
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import Overwrite
 
 from thinkgraph.errors import SettingsError
@@ -367,7 +367,7 @@ class NodeRunner:
             known = {} if entry else state
             # The entry node belongs to the run that it starts: its calls are not the last question's.
             begun = (state.get("manifest") or {}).get("run", 0) + entry
-            scope = self._scope(name, known, begun, settings, config, runtime.stream_writer, runtime.store)
+            scope = self._scope(name, known, begun, settings, config, runtime)
             flow = _node_flow(function, state, scope, meter, entry=entry)
             return Driver(config, self._deps, scope), flow, meter
 
@@ -415,23 +415,23 @@ class NodeRunner:
         number: int,
         settings: RunSettings,
         config: RunnableConfig,
-        writer: Callable[[Event], None],
-        store: Any,
+        runtime: Runtime[Any],
     ) -> NodeScope:
-        thread = str(config.get("configurable", {}).get("thread_id") or "")
+        given = config.get("configurable", {})
+        thread = str(given.get("thread_id") or "")
         journal: Journal | None = self._deps.journal
-        if journal is None and store is not None:
-            journal = StoreJournal(store)
+        if journal is None and runtime.store is not None:
+            journal = StoreJournal(runtime.store)
         manifest: Any = state.get("manifest") or {}
         if settings.ask_user != "never":
             # The checkpointer of the graph, or of the one around it, as LangGraph hands it to every node.
-            if config.get("configurable", {}).get("__pregel_checkpointer") is None:
+            if given.get("__pregel_checkpointer") is None:
                 raise SettingsError(
                     f"ask_user={settings.ask_user} needs a checkpointer and a thread: a run that waits must be kept"
                 )
             journal = journal or self._kept
         asking = settings.ask_user in {"budget", "both"} and not manifest.get("enough")
-        outer: _Outer | None = config.get("configurable", {}).get(_OUTER)
+        outer: _Outer | None = given.get(_OUTER)
         return NodeScope(
             models=self._deps.models,
             prompts=self._deps.prompts,
@@ -444,7 +444,7 @@ class NodeRunner:
             settings=settings,
             # A node of a branch has a share of the ceilings, of which earlier nodes of the branch may have used some.
             ledger=Ledger(state.get("quota") or ceilings(settings), settings, state.get("calls"), state.get("work")),
-            emit=outer.writer if outer else writer,
+            emit=outer.writer if outer else runtime.stream_writer,
             within=outer.within if outer else _around(config),
             in_branch=outer is not None,
             ceilings=Ceilings(settings, ask=asking),
