@@ -12,11 +12,9 @@ from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.knowledge import Passage
-from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.knowledge import PROTOCOLS, Knowledge
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.protocols import GraphStore, Ranker, TextStore, call_checked, candidates_of
-
-_PROTOCOLS: dict[str, type] = {"graph": GraphStore, "text": TextStore}
+from thinkgraph.tools.protocols import Ranker, call_checked, candidates_of
 
 
 @dataclass
@@ -46,7 +44,7 @@ class Deps:
             nothing: dict[str, Any] = {"passages_of": [], "search": [[] for _ in arguments[0]]}
             return nothing.get(name, [None] * len(arguments[0]))
         count_round_trip()
-        return call_checked(_PROTOCOLS[part], target, name, *arguments, **options)
+        return call_checked(PROTOCOLS[part], target, name, *arguments, **options)
 
     def candidates_of(self, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
         """See `protocols.candidates_of`; counted as `call` counts."""

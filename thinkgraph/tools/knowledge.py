@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from thinkgraph.tools.kb_files import KbManifest
     from thinkgraph.tools.protocols import Embedder
 
-_PROTOCOLS: Mapping[str, type] = {"graph": GraphStore, "text": TextStore, "linker": Linker}
+PROTOCOLS: Mapping[str, type] = {"graph": GraphStore, "text": TextStore, "linker": Linker}
+"""What the parts implement."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -344,7 +345,7 @@ def _own(options: Mapping[str, Any]) -> Embedder | None:
 
 def _fitting(name: str, part: Any) -> Any:
     """A part that a user gives, if it has the members of its protocol."""
-    protocol = _PROTOCOLS[name]
+    protocol = PROTOCOLS[name]
     if missing := lacking(part, protocol):
         raise KnowledgeError(
             f"{name}= takes a {protocol.__name__} (thinkgraph/tools/protocols.py): {type(part).__name__} lacks "
