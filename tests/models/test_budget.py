@@ -41,7 +41,7 @@ def spend(book: Ledger, *, tokens: int, cost: float) -> int:
         made = 0
         for _ in range(20):
             try:
-                room = book.reserve(characters=30, price_in=0.01)
+                room = book.reserve(characters=30, price=(0.01, 0.0))
             except BudgetSpentError:
                 continue
             made += 1
@@ -110,7 +110,7 @@ def test_a_replay_counts_as_it_did_when_it_was_paid() -> None:
     with pytest.raises(BudgetSpentError, match="100 tokens"):
         book.reserve(characters=150)
     with pytest.raises(BudgetSpentError, match="1 US dollars"):
-        book.reserve(characters=30, price_in=0.06)
+        book.reserve(characters=30, price=(0.06, 0.0))
     book.reserve(characters=3)
     with pytest.raises(BudgetSpentError, match="5 calls"):
         book.reserve(characters=3)
@@ -132,7 +132,7 @@ def test_time_is_a_ceiling_too(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_ceiling_is_no_ceiling() -> None:
     book = ledger()
     for _ in range(1000):
-        book.reserve(characters=10**9, price_in=1.0, spare=10**6)
+        book.reserve(characters=10**9, price=(1.0, 0.0), spare=10**6)
 
 
 @given(

@@ -129,7 +129,7 @@ class Ledger:
         return self._started - active_seconds(self._before[1].values())
 
     def reserve(
-        self, *, characters: int, output: int = 0, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0
+        self, *, characters: int, output: int = 0, spare: int = 0, price: tuple[float, float] = (0.0, 0.0)
     ) -> Reservation:
         """Take room for one call before it is made.
 
@@ -137,8 +137,7 @@ class Ledger:
             characters: length of the messages, from which input tokens are estimated.
             output: tokens that the reply may take, hidden reasoning included.
             spare: calls that must remain possible after this one (a run's closing call).
-            price_in: US dollars per input token.
-            price_out: US dollars per output token.
+            price: US dollars per input and output token.
 
         Returns:
             What was reserved, to be given back to `settle`.
@@ -147,7 +146,7 @@ class Ledger:
             BudgetSpentError: there is no room under one of the ceilings.
         """
         tokens = estimate_tokens(characters)
-        reserved = Reservation(tokens + output, tokens * price_in + output * price_out)
+        reserved = Reservation(tokens + output, tokens * price[0] + output * price[1])
         wanted: dict[CeilingName, float] = {"calls": 1 + spare, "tokens": reserved.tokens, "cost": reserved.cost}
         with self._lock:
             spent = [

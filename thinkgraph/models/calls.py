@@ -412,7 +412,7 @@ def _request(
     while True:
         if not client.looked_up:
             yield Blocking(client.look_up_window)
-        prices = scope.models.price(client.name) or (0.0, 0.0)
+        price = scope.models.price(client.name) or (0.0, 0.0)
         limit = _limit(client, options.max_output_tokens or 0)
         room = None if client.window is None else client.gauge.room(client.window - limit) - beside
         written = write(room if most is None or room is None else min(room, most))
@@ -420,9 +420,7 @@ def _request(
         if refused == (weight, limit):
             raise _does_not_fit(client, request.role)
         # A retried attempt takes room of its own: it may be billed, and it counts.
-        reserved = scope.ledger.reserve(
-            characters=_bytes(messages), output=limit, spare=request.spare, price_in=prices[0], price_out=prices[1]
-        )
+        reserved = scope.ledger.reserve(characters=_bytes(messages), output=limit, spare=request.spare, price=price)
         tally.attempts += 1
         sent, told = client.learnt, replace(options, max_output_tokens=limit, fresh=failures > 0 or request.sample > 1)
         try:
@@ -450,7 +448,7 @@ def _request(
                 client, failures, most, refused = client.fallback, 0, None, None
                 continue
             yield from _pause(request, failure, client, scope, failures=failures, attempts=tally.attempts, error=error)
-    cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
+    cost = reply.input_tokens * price[0] + reply.output_tokens * price[1]
     scope.ledger.settle(reserved, tokens=reply.input_tokens + reply.output_tokens, cost=cost)
     client.gauge.saw(weight + beside, reply.input_tokens)
     return answered(reply, written, client.name, attempts=tally.attempts, seconds=round(time.monotonic() - began, 4))
