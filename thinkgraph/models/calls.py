@@ -444,10 +444,12 @@ def _request(
             if failure.refused and client.learn_from(failure.message, sent):
                 continue
             failures += 1
-            if client.fallback is not None and (not failure.passing or failures > scope.settings.call_retries):
+            if failure.passing and failures <= scope.settings.call_retries:
+                yield from _pause(request.role, client.name, failure, failures, scope)
+            elif client.fallback is not None:
                 client, failures, most, refused = client.fallback, 0, None, None
-                continue
-            yield from _pause(request, failure, client, scope, failures=failures, attempts=tally.attempts, error=error)
+            else:
+                raise _failed(client, failure, tally.attempts) from error
     cost = reply.input_tokens * price[0] + reply.output_tokens * price[1]
     scope.ledger.settle(reserved, tokens=reply.input_tokens + reply.output_tokens, cost=cost)
     client.gauge.saw(weight + beside, reply.input_tokens)
@@ -467,25 +469,18 @@ def _sent(client: ChatClient, messages: Sequence[Message], options: CallOptions,
     return reply
 
 
-def _pause(
-    request: ModelCall[Any],
-    failure: Failure,
-    client: ChatClient,
-    scope: CallScope,
-    *,
-    failures: int,
-    attempts: int,
-    error: Exception,
-) -> Flow[None]:
-    """Wait after a failure that may pass. Raises ModelError where it may not, or did not often enough."""
-    if not failure.passing or failures > scope.settings.call_retries:
-        tries = f" after {attempts} attempts" if attempts > 1 else ""
-        raise ModelError(f"model {client.name} failed{tries}: {failure.message}") from error
+def _failed(client: ChatClient, failure: Failure, attempts: int) -> ModelError:
+    tries = f" after {attempts} attempts" if attempts > 1 else ""
+    return ModelError(f"model {client.name} failed{tries}: {failure.message}")
+
+
+def _pause(role: str, model: str, failure: Failure, failures: int, scope: CallScope) -> Flow[None]:
+    """Wait after a failure that may pass."""
     wait = failure.retry_after if failure.retry_after is not None else min(0.5 * 2 ** (failures - 1), MAX_WAIT)
     if (left := scope.ledger.time_left()) is not None:
         # Never past the ceiling on time: the next reservation says that it is reached.
         wait = min(wait, left)
-    scope.emit(Waiting(type="waiting", role=request.role, model=client.name, seconds=wait, reason=failure.message))
+    scope.emit(Waiting(type="waiting", role=role, model=model, seconds=wait, reason=failure.message))
     yield Sleep(wait)
 
 
