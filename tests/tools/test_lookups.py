@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import pytest
 from graphs.cases import ROWS, small_knowledge
 
-from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.integrations.langchain.lookups import shown
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools import lookups
@@ -124,3 +125,29 @@ def test_wrong_words() -> None:
         lookups.passages_of(BASE, "Panama", "vote")
     with pytest.raises(KnowledgeError, match="has no passages"):
         lookups.search_passages(Knowledge(graph=MemoryGraphStore(ROWS)), "vote")
+
+
+class NoLabels(MemoryGraphStore):
+    """A store of one's own that gives None where it has no label."""
+
+    def entities(self, ids: Sequence[str]) -> Any:
+        return [one and {**one, "label": None} for one in super().entities(ids)]
+
+
+class TooFew(MemoryGraphStore):
+    """One that leaves out what it has nothing for."""
+
+    def relations(self, ids: Sequence[str]) -> Any:
+        return super().relations(ids)[1:]
+
+
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        (NoLabels, r"NoLabels.entities does not give what GraphStore promises: '0.label': .* \(it is None\)"),
+        (TooFew, "TooFew.relations does not give what GraphStore promises: 0 results for 1 asked"),
+    ],
+)
+def test_what_an_own_store_should_not_give_is_one_line(store: type[MemoryGraphStore], words: str) -> None:
+    with pytest.raises(StoreError, match=words):
+        lookups.relations_of(Knowledge(graph=store(ROWS)), "Panama")

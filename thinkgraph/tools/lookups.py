@@ -8,7 +8,7 @@ by a name that only it has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -16,7 +16,7 @@ from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import entity_line, one_line, passage_line, path_line, relation_line
 from thinkgraph.state.knowledge import Direction, Entity, LinkMethod, Passage, PassageHit, Relation, Step, Triple
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.protocols import TextStore
+from thinkgraph.tools.protocols import GraphStore, Linker, TextStore, call_checked
 
 MAX_LIMIT = 200
 """Most items that one look-up gives."""
@@ -108,7 +108,7 @@ def find_entities(knowledge: Knowledge, text: str, *, limit: int = 10) -> FoundE
         UsageError: an empty text, or a limit out of range.
         StoreError: the store fails.
     """
-    links = knowledge.linker.link([_said("text", text)], limit=_limit(limit))[0]
+    links = call_checked(Linker, knowledge.linker, "link", [_said("text", text)], limit=_limit(limit))[0]
     return {
         "entities": [
             {
@@ -136,7 +136,7 @@ def relations_of(knowledge: Knowledge, entity: str, *, limit: int = 100) -> Rela
     """
     size = _limit(limit)
     (found,) = _entities(knowledge, [entity])
-    kinds = knowledge.graph.relations([found["id"]])[0]
+    kinds: list[Relation] = _graph(knowledge, "relations", [found["id"]])[0]
     return {
         "entity": _named(found),
         "relations": [
@@ -174,9 +174,9 @@ def neighbours(
     (found,) = _entities(knowledge, [entity])
     here, ways = found["id"], _BOTH if direction == "both" else (direction,)
     if relation is None and direction == "both":
-        parts = knowledge.graph.neighbourhood([here], limit=size)
+        parts = _graph(knowledge, "neighbourhood", [here], limit=size)
     else:
-        every = knowledge.graph.relations([here])[0]
+        every: list[Relation] = _graph(knowledge, "relations", [here])[0]
         kinds = [kind for kind in every if kind["direction"] in ways]
         if relation is not None:
             wanted = relation.strip()
@@ -186,8 +186,8 @@ def neighbours(
             if not kinds:
                 raise KnowledgeError(_no_relation(found, wanted, every))
         steps = [Step(entity=here, relation=kind["name"], direction=kind["direction"]) for kind in kinds]
-        parts = knowledge.graph.neighbours(steps, limit=size) if steps else []
-    triples = {triple["id"]: triple for part in parts for triple in part["triples"]}
+        parts = _graph(knowledge, "neighbours", steps, limit=size) if steps else []
+    triples: dict[str, Triple] = {triple["id"]: triple for part in parts for triple in part["triples"]}
     return {
         "entity": _named(found),
         "triples": [
@@ -217,7 +217,7 @@ def passages_of(knowledge: Knowledge, entities: Sequence[str], query: str, *, li
     if isinstance(entities, str) or not entities:
         raise UsageError("entities is a list of at least one id or name")
     ids = [entity["id"] for entity in _entities(knowledge, entities)]
-    return _passages(_text(knowledge).passages_of(ids, wanted, limit=size))
+    return _passages(call_checked(TextStore, _text(knowledge), "passages_of", ids, wanted, limit=size))
 
 
 def search_passages(knowledge: Knowledge, query: str, *, limit: int = 5) -> PassagesFound:
@@ -229,7 +229,7 @@ def search_passages(knowledge: Knowledge, query: str, *, limit: int = 5) -> Pass
         StoreError: the store fails.
     """
     size, wanted = _limit(limit), _said("query", query)
-    return _passages(_text(knowledge).search([wanted], limit=size)[0])
+    return _passages(call_checked(TextStore, _text(knowledge), "search", [wanted], limit=size)[0])
 
 
 def _no_relation(entity: Entity, wanted: str, every: Sequence[Relation]) -> str:
@@ -241,9 +241,9 @@ def _no_relation(entity: Entity, wanted: str, every: Sequence[Relation]) -> str:
 def _entities(knowledge: Knowledge, given: Sequence[str]) -> list[Entity]:
     """Each by its id, else by a name that is its own: one round trip, two where there are names."""
     wanted = [_said("entity", one) for one in given]
-    found = dict(zip(wanted, knowledge.graph.entities(wanted), strict=True))
+    found: dict[str, Entity | None] = dict(zip(wanted, _graph(knowledge, "entities", wanted), strict=True))
     names = [name for name, entity in found.items() if entity is None]
-    named = knowledge.graph.lookup(names, limit=_NAMESAKES) if names else []
+    named = _graph(knowledge, "lookup", names, limit=_NAMESAKES) if names else []
     for name, matches in zip(names, named, strict=True):
         meant = {match["entity"]["id"]: match["entity"] for match in matches}
         if not meant:
@@ -279,6 +279,10 @@ def _passages(hits: Sequence[PassageHit]) -> PassagesFound:
             for hit in hits
         ]
     }
+
+
+def _graph(knowledge: Knowledge, method: str, asked: Sequence[Any], **options: Any) -> Any:
+    return call_checked(GraphStore, knowledge.graph, method, asked, **options)
 
 
 def _text(knowledge: Knowledge) -> TextStore:
