@@ -72,8 +72,8 @@ def build_from_graph_documents(folder: Path | str, documents: Iterable[GraphDocu
 
     Args:
         folder: the knowledge base.
-        documents: nodes are one where their ids are one; a node's description is its property of that name, a
-            relationship's properties are qualifiers.
+        documents: nodes are one where their ids are one, and the first that says something of it counts; a node's label is
+            its property `name`, its description that of this name, a relationship's properties are qualifiers.
         options: as `build_kb`.
 
     Raises:
@@ -91,11 +91,12 @@ def build_from_graph_documents(folder: Path | str, documents: Iterable[GraphDocu
     nodes: dict[str, dict[str, str]] = {}
     for one in given:
         for node in _nodes(one):
-            nodes.setdefault(str(node.id), _entity(node))
+            nodes[str(node.id)] = {**_said(node), **nodes.get(str(node.id), {})}
+    entities = ({"id": name, "label": name, **said} for name, said in nodes.items())
     with tempfile.TemporaryDirectory(prefix="thinkgraph-") as scratch:
         names = ("triples", "entities", "passages")
         files = {name: Path(scratch) / f"{name}.jsonl" for name in names}
-        for name, rows in zip(names, (triples, nodes.values(), _passages(given)), strict=True):
+        for name, rows in zip(names, (triples, entities, _passages(given)), strict=True):
             _write(files[name], rows)
         passages = [files["passages"]] if files["passages"].stat().st_size else []
         return build_kb(folder, triples=[files["triples"]], entities=files["entities"], passages=passages, **options)
@@ -192,11 +193,11 @@ def _triple(edge: GraphRelationship) -> dict[str, Any]:
     return row
 
 
-def _entity(node: GraphNode) -> dict[str, str]:
+def _said(node: GraphNode) -> dict[str, str]:
+    """What a node says of its entity."""
     properties = _plain(node.properties)
-    name = str(node.id)
-    label = properties.get("name") or name
-    return {"id": name, "label": label, "type": node.type, "description": properties.get("description", "")}
+    said = {"label": properties.get("name"), "type": node.type, "description": properties.get("description")}
+    return {field: text for field, text in said.items() if text}
 
 
 def _plain(properties: Mapping[str, Any] | None) -> dict[str, str]:

@@ -152,6 +152,16 @@ def test_nothing_of_a_graph_document_is_lost(tmp_path):
         assert large["passage"]["text"] == "Paris is large."
 
 
+def test_what_a_later_node_says_of_an_entity_is_kept(tmp_path):
+    ann, paris = Node("q1", "Person"), Node("q2", "City")
+    told = Node("q1", "Woman", {"name": "Ann Lee", "description": "a weaver"})
+    documents = [Graph([], [Relationship(ann, paris, "LIVES_IN")], None), Graph([told, Node("q2")], [], None)]
+    with tg.Knowledge.from_graph_documents(documents, tmp_path / "kb", embedder=HashEmbedder()) as knowledge:
+        first, second = knowledge.graph.entities(["q1", "q2"])
+    assert (first["label"], first["type"], first["description"]) == ("Ann Lee", "Person", "a weaver")
+    assert (second["label"], second["type"]) == ("q2", "City")
+
+
 @pytest.mark.parametrize(
     ("make", "given", "says"),
     [
