@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
     from thinkgraph.ingest.documents.build import DocumentsReport
 
+_LONGEST_LIST = 50
+"""Parts of a property from which it is data (a vector) rather than facts."""
+
 
 class GraphNode(Protocol):
     """A node of a `GraphDocument`."""
@@ -196,13 +199,21 @@ def _triple(edge: GraphRelationship) -> dict[str, Any]:
 def _said(node: GraphNode) -> dict[str, str]:
     """What a node says of its entity."""
     properties = _plain(node.properties)
-    said = {"label": properties.get("name"), "type": node.type, "description": properties.get("description")}
+    label, description = (", ".join(properties.get(name, ())) for name in ("name", "description"))
+    said = {"label": label, "type": node.type, "description": description}
     return {field: text for field, text in said.items() if text}
 
 
-def _plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
-    given = {str(name): value for name, value in (properties or {}).items() if isinstance(value, str | int | float)}
-    return {name: text for name, value in given.items() if (text := str(value).strip())}
+def _plain(properties: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """The properties that say something, each as texts: a list is as many as it has parts."""
+    return {str(name): texts for name, value in (properties or {}).items() if (texts := _texts(value))}
+
+
+def _texts(value: object) -> list[str]:
+    parts = value if isinstance(value, list) else [value]
+    if len(parts) > _LONGEST_LIST:
+        return []
+    return [text for part in parts if part is not None and (text := str(part).strip())]
 
 
 def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:

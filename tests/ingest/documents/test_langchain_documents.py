@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import pytest
@@ -141,11 +142,12 @@ def check_graph(knowledge):
 
 def test_nothing_of_a_graph_document_is_lost(tmp_path):
     ann, paris = Node("Ann"), Node("Paris")
-    first = Graph([], [Relationship(ann, paris, "LIVES_IN", {"since": "", "until": " "})], Document("She lives there."))
+    properties = {"since": date(1891, 5, 1), "with": ["Jo", "Al"], "until": " ", "sure": None, "vector": [0.5] * 384}
+    first = Graph([], [Relationship(ann, paris, "LIVES_IN", properties)], Document("She lives there."))
     second = Graph([], [], Document("Paris is large."))
     with tg.Knowledge.from_graph_documents([first, second], tmp_path / "kb", embedder=HashEmbedder()) as knowledge:
         (found,) = knowledge.graph.edges_among(["Ann", "Paris"])
-        assert found["qualifiers"] == []
+        assert found["qualifiers"] == [["since", "1891-05-01"], ["with", "Jo"], ["with", "Al"]]
         (about,) = knowledge.text.passages_of(["Ann"], "Ann")
         assert about["passage"]["text"] == "She lives there."
         ((large,),) = knowledge.text.search(["Paris is large."], limit=1)
