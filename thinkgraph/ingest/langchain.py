@@ -153,7 +153,7 @@ def _sources(documents: Iterable[Document]) -> Iterator[Source]:
         yield row_source(row._replace(id=id_), id_)
 
 
-def _row(document: Document, number: int = 1) -> PassageRow:
+def _row(document: Document, number: int) -> PassageRow:
     """A document as a row of no file, with the id that it has by itself."""
     _check(document, "page_content", "documents are LangChain's Document objects")
     name = clean(str(document.id or document.metadata.get("source") or "")).strip() or f"document {number}"
@@ -167,10 +167,10 @@ def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:
     A source that is longer than a passage may be is several.
     """
     found: dict[str, tuple[PassageRow, dict[str, None]]] = {}
-    for one in documents:
+    for number, one in enumerate(documents, 1):
         if one.source is None or not one.source.page_content.strip():
             continue
-        row = _row(one.source)
+        row = _row(one.source, number)
         found.setdefault(row.text, (row, {}))[1].update(dict.fromkeys(str(node.id) for node in _nodes(one)))
     parts = (
         (row, about, text)

@@ -152,6 +152,7 @@ def test_nothing_of_a_graph_document_is_lost(tmp_path):
         assert about["passage"]["text"] == "She lives there."
         ((large,),) = knowledge.text.search(["Paris is large."], limit=1)
         assert large["passage"]["text"] == "Paris is large."
+        assert (about["passage"]["title"], large["passage"]["title"]) == ("document 1", "document 2")
 
 
 def test_what_a_later_node_says_of_an_entity_is_kept(tmp_path):
