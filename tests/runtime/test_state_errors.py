@@ -44,6 +44,7 @@ def paused() -> Graph:
         ({"calls": Overwrite(5)}, "'calls': Input should be a valid dictionary (it is 5)"),
         ({"manifest": 5}, "'manifest': Input should be a valid dictionary (it is 5)"),
         ({"pruned": 5}, "'pruned': Input should be a valid list (it is 5)"),
+        ({"clue": "x"}, "there is no channel 'clue'; known: answer, "),
     ],
 )
 def test_a_channel_of_another_form_is_named(paused: Graph, edit: dict[str, Any], said: str) -> None:

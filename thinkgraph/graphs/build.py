@@ -50,7 +50,7 @@ class MethodGraph(Graph):
         return super().astream(input, _unbounded(config), **kwargs)
 
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
-        """See Pregel. Raises StateFormError for a channel in the wrong form."""
+        """See Pregel. Raises StateFormError for a channel that there is not, or in the wrong form."""
         self._check(config, values)
         return super().update_state(config, values, *args, **kwargs)
 
@@ -67,7 +67,7 @@ class MethodGraph(Graph):
     def _check(self, config: RunnableConfig | None, values: Any) -> None:
         # A subgraph's channels are its own.
         if not ((config or {}).get("configurable") or {}).get("checkpoint_ns"):
-            check_edit(values, self.builder.state_schema)
+            check_edit(values, self.builder.state_schema, self.channels)
 
 
 def _must_ask(given: object) -> None:

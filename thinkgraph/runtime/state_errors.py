@@ -7,7 +7,7 @@ another form, as another release may have left it, the error names that.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
@@ -15,6 +15,7 @@ from langgraph.types import Overwrite
 from pydantic import TypeAdapter, ValidationError
 
 from thinkgraph.errors import RunError, StateFormError
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.protocols import misfit
 
 _LOST = (KeyError, IndexError, TypeError, AttributeError, ValueError)
@@ -23,14 +24,19 @@ _UNCHECKED = frozenset({"messages"})
 """LangChain's own."""
 
 
-def check_edit(values: Any, schema: type[Any]) -> None:
+def check_edit(values: Any, schema: Any, channels: Container[str]) -> None:
     """Look at what is to be written into channels; None leaves a channel as it is, or empties it.
 
     Raises:
-        StateFormError: a channel would not have its form.
+        StateFormError: there is no such channel, or it would not have its form.
     """
     if not isinstance(values, Mapping):
         return
+    # LangGraph drops a name that it does not know, and the run would go on without the edit.
+    if strange := next((name for name in values if name not in channels), None):
+        raise StateFormError(
+            f"there is no channel '{one_line(str(strange))}'; known: {', '.join(sorted(_forms(schema)))}"
+        )
     plain = {name: one.value if isinstance(one, Overwrite) else one for name, one in values.items()}
     if said := fault({name: one for name, one in plain.items() if one is not None}, schema):
         raise StateFormError(f"the state of this thread cannot be edited so: {said}")
