@@ -58,6 +58,13 @@ def test_an_agent_walks_from_a_name_to_a_passage(tools):
     assert 'id "p2"' in searched.content
 
 
+def test_a_plain_text_is_the_first_argument(tools):
+    assert tools["relations_of"].invoke("Panama") == tools["relations_of"].invoke({"entity": "Panama"})
+    assert asyncio.run(tools["find_entities"].ainvoke("Baru")) == tools["find_entities"].invoke({"text": "Baru"})
+    with pytest.raises(ValueError, match="query"):
+        tools["passages_of"].invoke("Panama")
+
+
 def test_values_are_no_ids(tools):
     reached = call(tools["neighbours"], entity="Panama", relation="population")
     assert reached.content == "(Panama) -[population]-> (4500000) | a value, no id"

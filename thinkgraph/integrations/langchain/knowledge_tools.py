@@ -30,9 +30,11 @@ class KnowledgeTool(BaseTool):
         self._knowledge = knowledge
         self._kind = kind
 
-    def _run(self, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    def _run(self, *first: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        # LangChain gives a plain text, which stands for the first argument, without its name.
+        given = {**dict(zip(self._kind.model_fields, first, strict=False)), **arguments}
         try:
-            found = self._kind.model_validate(arguments).look_up(self._knowledge)
+            found = self._kind.model_validate(given).look_up(self._knowledge)
         except StoreError:
             # Nothing that a model could mend.
             raise
