@@ -65,6 +65,11 @@ def test_a_plain_text_is_the_first_argument(tools):
         tools["passages_of"].invoke("Panama")
 
 
+def test_a_misspelt_option_is_refused(knowledge):
+    with pytest.raises(ValueError, match="handle_tool_errors"):
+        tg.knowledge_tools(knowledge, handle_tool_errors=False)
+
+
 def test_values_are_no_ids(tools):
     reached = call(tools["neighbours"], entity="Panama", relation="population")
     assert reached.content == "(Panama) -[population]-> (4500000) | a value, no id"

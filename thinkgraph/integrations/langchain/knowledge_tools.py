@@ -17,7 +17,7 @@ from thinkgraph.tools.knowledge import Knowledge
 class KnowledgeTool(BaseTool):
     """One look-up in a knowledge base as a tool. `knowledge_tools` makes them."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
