@@ -51,11 +51,11 @@ def think(
     judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank={"evidence": context.rank})
     answers = judgement["answers"] if judgement["sufficient"] else []
     attempts = [*before, Attempt(answers=answers, right=None, judge="")]
-    # A claim is no question, and its answers are labels.
-    asked = "" if TASK_LABELS[own.task] else state["asked"]
-    lines = context.supporting(answers, judgement["evidence"], asked) if answers else []
     if not answers:
         return unanswered(state, "the evidence found does not hold the answer", attempts)
+    # A claim is no question, and its answers are labels.
+    asked = "" if TASK_LABELS[own.task] else state["asked"]
+    lines = context.supporting(answers, judgement["evidence"], asked)
     if not lines and not settings.own_knowledge:
         return unanswered(state, NOT_HELD, attempts)
     cited, instead_of = context.evidence(lines), context.evidence(moved_from(judgement["evidence"], lines))

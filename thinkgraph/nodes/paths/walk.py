@@ -34,8 +34,7 @@ def walk(starts: Sequence[Topic], question: str, settings: PathsSettings) -> Flo
         ids = list(dict.fromkeys(end.id for path in frontier for end in path.ends))
         known = dict(zip(ids, (yield from requests.relations(ids)), strict=True))
         options = [option for path in frontier for option in _options(path, known)]
-        words = list(dict.fromkeys(label for option in options for label in option.labels[-1:]))
-        offered = set(words[: settings.relation_options])
+        offered = set(list(dict.fromkeys(option.labels[-1] for option in options))[: settings.relation_options])
         options = [option for option in options if option.labels[-1] in offered]
         scores = yield from fits(question, [option.labels for option in options])
         best = sorted(zip(scores, options, strict=True), key=lambda pair: -pair[0])[: settings.path_beam]
