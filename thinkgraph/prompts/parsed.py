@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.kinds import KINDS, TEXT, Shape
 from thinkgraph.prompts.lines import NUMBERED, Item, parse_item
 from thinkgraph.prompts.plain import read_plain
 
@@ -22,9 +22,9 @@ class ParsedPrompt:
     """As it was called by; empty where that is not told: no prompt says it."""
     kind: str
     """The kind of reply whose form is asked for; empty for none."""
-    sections: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, str]
     """Section title (lower case) to its raw text."""
-    items: Mapping[str, tuple[Item, ...]] = field(default_factory=dict)
+    items: Mapping[str, tuple[Item, ...]]
     """Section title (lower case) to its numbered lines."""
 
     def text(self, section: str) -> str:
@@ -44,8 +44,7 @@ def kind_asked(system: str) -> str:
     # A judge may be asked for scores beside its judgement: the form with the most keys is the one meant.
     if fitting := [name for name, keys in asked.items() if keys <= said]:
         return max(fitting, key=lambda name: len(asked[name]))
-    plain = next(kind for kind in KINDS.values() if kind.schema(Shape()) is None)
-    return plain.name if plain.instruction(Shape()) in system else ""
+    return TEXT.name if TEXT.instruction(Shape()) in system else ""
 
 
 def parse_prompt(system: str, user: str, role: str = "") -> ParsedPrompt:
@@ -57,13 +56,9 @@ def parse_prompt(system: str, user: str, role: str = "") -> ParsedPrompt:
             current = sections.setdefault(line[3:].strip().casefold(), [])
         else:
             current.append(line)
-    items = {name: parse_items("\n".join(lines)) for name, lines in sections.items()}
-    return ParsedPrompt(
-        role=role,
-        kind=kind_asked(system),
-        sections={name: "\n".join(lines) for name, lines in sections.items()},
-        items=items,
-    )
+    texts = {name: "\n".join(lines) for name, lines in sections.items()}
+    items = {name: parse_items(text) for name, text in texts.items()}
+    return ParsedPrompt(role=role, kind=kind_asked(system), sections=texts, items=items)
 
 
 def parse_items(text: str) -> tuple[Item, ...]:
