@@ -105,7 +105,8 @@ def _routes(starts: Iterable[str], triples: Iterable[Triple], most: int) -> list
             for triple in at[node]:
                 if (end := other_end(triple, node)) not in passed:
                     step: Step = (triple["relation"], "out" if triple["subject"] == node else "in")
-                    ahead.setdefault((end, (start, (*way, step))), passed | {end})
+                    if (place := (end, (start, (*way, step)))) not in ahead:
+                        ahead[place] = passed | {end}
         routes.update(dict.fromkeys(route for _, route in ahead))
         layer = ahead if len(routes) < _ROUTES else {}
     return list(routes)
