@@ -154,13 +154,8 @@ class StandardLinker:
         if not names:
             return []
         count_round_trip()
-        found = dict(
-            zip(
-                names,
-                call_checked(GraphStore, self._graph, "lookup", list(names.values()), limit=namesakes),
-                strict=True,
-            )
-        )
+        matched = call_checked(GraphStore, self._graph, "lookup", list(names.values()), limit=namesakes)
+        found = dict(zip(names, matched, strict=True))
         chosen: list[_Named] = []
         for text, pairs in zip(work, wanted, strict=True):
             pairs.sort(
