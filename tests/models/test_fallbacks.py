@@ -13,6 +13,7 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.runnables import RunnableLambda
+from langgraph.errors import GraphInterrupt
 from models.by_hand import Hand, a_scope
 from models.test_calls import GOOD, a_question
 from models.test_client import ASKED, BARE, Loud
@@ -57,6 +58,14 @@ def test_a_failure_that_only_an_own_model_knows_falls_back_too() -> None:
     assert [call.client.name for call in hand.calls] == ["fake", "second"]
     with pytest.raises(GatewayError):
         Hand(*(GatewayError() for _ in range(3))).run(call_model(a_question(), a_scope(three())))
+
+
+@pytest.mark.parametrize("error", [GraphInterrupt(), UsageError("not recorded")])
+def test_a_pause_and_an_error_of_ours_rise_whatever_stands_behind(error: Exception) -> None:
+    hand = Hand(error, GOOD)
+    with pytest.raises(type(error)):
+        hand.run(call_model(a_question(), a_scope(three())))
+    assert [call.client.name for call in hand.calls] == ["fake"]
 
 
 def test_only_chat_models_may_be_fallen_back_to() -> None:

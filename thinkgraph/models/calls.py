@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import AIMessage, ToolCall
+from langgraph.errors import GraphBubbleUp
 
-from thinkgraph.errors import ModelError, first_line
+from thinkgraph.errors import ModelError, ThinkGraphError, first_line
 from thinkgraph.models.budget import BudgetSpentError, Ledger
 from thinkgraph.models.client import ChatClient
 from thinkgraph.models.failures import MAX_WAIT, Failure, classify
@@ -427,8 +428,8 @@ def _request(
             reply = yield from _sent(client, messages, told, request.role)
             break
         except Exception as error:
-            # Failures of the request itself are handled, and all where another model is named for them; else it is a bug and rises.
-            failure = classify(error) or (Failure(first_line(error), passing=False) if client.fallback else None)
+            # Only failures of the request itself are handled; anything else is a bug and rises.
+            failure = classify(error) or _own_failure(error, client)
             if failure is None:
                 raise
             if refusal := too_long(f"{error} {getattr(error, 'body', '')}"):
@@ -467,6 +468,13 @@ def _sent(client: ChatClient, messages: Sequence[Message], options: CallOptions,
     if recording is not None:
         recording.add(messages, options, reply, role=role, seconds=time.monotonic() - began)
     return reply
+
+
+def _own_failure(error: Exception, client: ChatClient) -> Failure | None:
+    """A failure that only the model's own package knows, where another model is named for it. A pause of the graph is none."""
+    if client.fallback is None or isinstance(error, GraphBubbleUp | ThinkGraphError):
+        return None
+    return Failure(first_line(error), passing=False)
 
 
 def _failed(client: ChatClient, failure: Failure, attempts: int) -> ModelError:
