@@ -15,6 +15,7 @@ from thinkgraph.cli.main import main
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.live import LiveRun
 from thinkgraph.ui.runs import MOST_RUNS, Desk
 from thinkgraph.ui.security import POLICY
 
@@ -242,6 +243,28 @@ def test_a_run_asks_back_and_goes_on_with_the_reply(world: Knowledge) -> None:
         assert "no number" in ended(client, thread)["events"][-1]["question"]["problem"]
         client.post(f"/api/runs/{thread}/reply", json={"reply": "60"})
         assert ended(client, thread)["events"][-1]["type"] == "finished"
+
+
+def test_a_reply_before_the_question_is_kept_is_taken(world: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = LiveRun.keep
+
+    def slow(live: LiveRun, runs: RunStore) -> None:
+        if live.events[-1]["type"] == "asked":
+            time.sleep(1)
+        keep(live, runs)
+
+    monkeypatch.setattr(LiveRun, "keep", slow)
+    app = app_of(served(world, coggrag={"max_calls": 1}))
+    with TestClient(app, base_url="http://127.0.0.1:8421") as client:
+        client.get(f"/?token={TOKEN}")
+        asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
+        thread = client.post("/api/runs", json=asked).json()["thread"]
+        while "asked" not in [event["type"] for event in client.get(f"/api/runs/{thread}").json()["events"]]:
+            time.sleep(0.02)
+        assert client.post(f"/api/runs/{thread}/reply", json={"reply": "60"}).status_code == 200
+        kinds = [event["type"] for event in ended(client, thread)["events"]]
+        assert kinds.count("asked") == 1
+        assert kinds[-1] == "finished"
 
 
 def test_a_run_goes_on_from_a_checkpoint_with_what_was_changed(client: TestClient) -> None:

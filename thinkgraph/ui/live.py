@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 _HEARTBEAT = 15.0
 """Seconds of silence after which a follower is told that the connection lives."""
 
+_KEEPING = 20.0
+"""Longest wait for a run that has told its last event and is still being kept, in seconds."""
+
 
 class LiveRun:
     """A run that this process works on: its events, and who waits for more of them. Safe under threads."""
@@ -33,8 +36,8 @@ class LiveRun:
     def __init__(self, thread: str, events: Iterable[dict[str, Any]] = ()) -> None:
         self.thread = thread
         self.events = list(events)
-        self._kept = len(self.events)
-        self.done = False
+        self._before = self._kept = len(self.events)
+        self._over = threading.Event()
         self._closing = False
         self.control = RunControl()
         """Stops it between two steps, so that what a node wrote is kept."""
@@ -51,11 +54,21 @@ class LiveRun:
         """Append a prompt and its reply, which may be longer than other texts."""
         self.add(Recorder.stamped(said, LONGEST))
 
+    @property
+    def done(self) -> bool:
+        """Whether there will be no more events."""
+        return self._over.is_set()
+
     def end(self) -> None:
         """There will be no more events."""
         with self._lock:
-            self.done = True
+            self._over.set()
             self._wake()
+
+    def settle(self) -> None:
+        """Wait for a run that has told its last event: a person may answer before it is kept."""
+        if len(self.events) > self._before and self.events[-1]["type"] in {"asked", "paused", "finished"}:
+            self._over.wait(_KEEPING)
 
     def let_go(self) -> None:
         """End whoever follows before the run is at its end: the page closes."""

@@ -165,6 +165,8 @@ class Desk:
             RunError: there is none, it is being worked on, or it is finished.
             ManifestMismatchError: it was started with other knowledge or another model than this page serves.
         """
+        if before := self._live.get(thread):
+            before.settle()
         with RunStore() as runs:
             row = runs.known(thread)
             events = runs.events(thread)
