@@ -181,6 +181,18 @@ def test_a_chunk_is_ranked_behind_the_triples_that_led_to_it_and_counts_once(
     assert len(texts) == 1
 
 
+def test_a_model_that_ranks_reads_a_chunk_with_the_triple_that_led_to_it() -> None:
+    rows = [("Topic", f"relation {n}", "End") for n in range(3)]
+    passage = Passage(id="p", entities=["End"], title="End", section="Part", text="Words of the end.")
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore([passage]))
+    score_all = {"rank.texts": every_relation}
+    _, model = ask("Topic?", score_all, knowledge, ranker="llm", depth=1, rank_triples=False)
+    (asked,) = (prompt for prompt in model.asked if prompt.role == "rank.texts")
+    assert [(item.section, item.passage) for item in asked.lines("options")] == [
+        (f"Part; Topic relation {n} End", "Words of the end.") for n in range(3)
+    ]
+
+
 @pytest.mark.parametrize(("settings", "shown"), [({"relation_options": 4}, 4), ({}, 400), ({"preset": "paper"}, 450)])
 def test_relation_prune_offers_every_relation_where_the_paper_is_wanted(settings: dict[str, Any], shown: int) -> None:
     knowledge = Knowledge(graph=MemoryGraphStore([("Panama", f"relation {n}", "End") for n in range(450)]))

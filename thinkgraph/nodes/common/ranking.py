@@ -52,9 +52,10 @@ class TextChunk:
         """Its beginning, for people."""
         return f"{self.passage['title']}: {self.text[:80]}"
 
-    def rankable(self, lead: str = "") -> Rankable:
-        """The chunk as rankers see it; encoders read it behind `lead`."""
-        return Rankable(lead + self.text, passage_line(*self.head, self.text))
+    def rankable(self, lead: str = "", told: str = "") -> Rankable:
+        """The chunk as rankers see it; encoders read it behind `lead`, a model reads `told` behind its section."""
+        title, section = self.head
+        return Rankable(lead + self.text, passage_line(title, "; ".join(filter(None, (section, told))), self.text))
 
     def item(self, entity: str, *, path: Path | None = None, score: float, number: int = 0) -> EvidenceItem:
         """It as evidence; see `chunk_item`."""

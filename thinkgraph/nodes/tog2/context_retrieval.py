@@ -147,8 +147,8 @@ def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft
         start=chunk.start,
         end=chunk.end,
     )
-    lead = f"{triple_sentence(tail.triple)}: " if tail else ""
-    return ChunkDraft(found, chunk.rankable(lead), chunk.preview)
+    told = triple_sentence(tail.triple) if tail else ""
+    return ChunkDraft(found, chunk.rankable(f"{told}: " if told else "", told), chunk.preview)
 
 
 def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
