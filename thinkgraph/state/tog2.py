@@ -129,8 +129,8 @@ class Tog2Settings(BeamSettings, ChunkSettings):
     )
     rank_triples: bool = Field(
         True,
-        description="Triples compete with chunks for the K places, each as a sentence (off: only in a round whose candidates have "
-        "no documents).",
+        description="Triples are ranked beside chunks, as sentences: all compete for the K places, or with `beam=paths` one of each "
+        "relation path stands beside these (off: only in a round whose candidates have no documents).",
     )
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
