@@ -70,6 +70,29 @@ def test_semicolons_in_cells_part_no_columns(tmp_path):
     assert rows_of(tmp_path / "t.csv", "a;b;c,r,b;c;d\n") == [("a;b;c", "r", "b;c;d", (), None)]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "# prefixes\n@prefix e: <http://e/> .\ne:a e:r e:b, e:c, e:d .\n",
+        "PREFIX e: <http://e/>\ne:a e:r e:b {| e:k 1 |}, e:c, e:d .\n",
+        '<http://e/a> <http://e/r> <http://e/b> .\n<http://e/a> <http://e/r> "x, y, z"@en .\n',
+        "<http://e/a>\t<http://e/r>\t<http://e/b>\t.\n",
+        '<http://e/a> <http://e/r> "x, y, z" <http://e/graph> .\n',
+    ],
+)
+def test_rdf_by_another_name_is_not_taken_for_cells(tmp_path, content):
+    for name in ("graph.n3", "graph", "graph.txt.gz"):
+        with pytest.raises(KnowledgeError, match=r"graph.* is RDF; name it by its kind"):
+            rows_of(tmp_path / name, content)
+
+
+def test_iris_in_columns_are_no_rdf(tmp_path):
+    rows = rows_of(
+        tmp_path / "graph", "<http://e/a>\t<http://e/r>\tA sentence.\n<http://e/a>\t<http://e/r>\t<http://e/b>\n"
+    )
+    assert [row[2] for row in rows] == ["A sentence.", "<http://e/b>"]
+
+
 def test_quoted_csv_keeps_delimiters(tmp_path):
     (row,) = rows_of(tmp_path / "t.csv", '"a, ""b""\nc",r,"d|e\tf"\n')
     assert row[:3] == ('a, "b"\nc', "r", "d|e\tf")

@@ -7,6 +7,7 @@ import codecs
 import csv
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,11 @@ _MAY_BE_SPACE = np.isin(
     np.arange(256), [byte for at in range(0x3001) if chr(at).isspace() for byte in chr(at).encode()]
 )
 """By byte, whether white space can begin or end with it."""
+_RDF = re.compile(
+    r"\s*(?:@(?:prefix|base)\s|(?i:prefix\s+[\w.-]*:\s*<|base\s*<)|<[^<>\s]+>\s+<[^<>\s]+>\s+"
+    r'(?:<[^<>\s]+>|_:\S+|".*"\S*)(?:\s+(?:<[^<>\s]+>|_:\S+))?\s*\.\s*$)'
+)
+"""A line that only Turtle and its kin have. Commas, bars and tabs stand in them too, and are no cells' ends."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -173,6 +179,8 @@ def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
         # Where the comma is the decimal sign, spreadsheets part the cells by semicolons.
         commas, semicolons = (sum(line.count(sign) >= columns - 1 for line in sample) for sign in ",;")
         return "semicolons" if semicolons > commas and first.count(";") >= columns - 1 else "csv"
+    if named is None and any(map(_RDF.match, sample)):
+        raise KnowledgeError(f"{path} is RDF; name it by its kind (.nt, .ttl, .nq, .trig)")
     widest = {sign: max(line.count(sign) for line in sample) for sign in "\t|,"}
     if named == "tsv" or (named is None and widest["\t"] >= columns - 1):
         if widest["\t"] < columns - 1 <= widest["|"]:
