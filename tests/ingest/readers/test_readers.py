@@ -108,6 +108,8 @@ def test_quoted_csv_keeps_delimiters(tmp_path):
         ("s\tr\to\tqualifiers\na\tr\tb\tx=1;y=2", [("x", "1"), ("y", "2")]),
         ("s\tr\to\tqualifier\na\tr\tb\tplain", [("qualifier", "plain")]),
         ("s\tr\to\tsource\na\tr\tb\tBBC", [("source", "BBC")]),
+        (":START_ID\t:TYPE\t:END_ID\tsince:int\ttags:string[]\na\tr\tb\t1999\tx", [("since", "1999"), ("tags", "x")]),
+        ("s\tr\to\ta:int\na\tr\tb\t1", [("a:int", "1")]),
         ("a\tr\tb\thttp://x/?a\n", [("column 4", "http://x/?a")]),
     ],
 )
@@ -191,6 +193,8 @@ def test_entities_aliases_passages(tmp_path):
     assert rejects.counts == {"malformed": 1}
     path.write_text("q1\tParis\n")
     assert list(read_entities(path, rejects)) == [("q1", "Paris", "", "")]
+    path.write_text("qid:ID(City)\tborn:int\tname:string\t:LABEL\nq1\t1\tParis\tCity\n")
+    assert list(read_entities(path, rejects)) == [("q1", "Paris", "City", "")], "as neo4j-admin writes"
     path = tmp_path / "e.jsonl"
     path.write_text('{"id": 7, "type": "city"}\n')
     assert list(read_entities(path, rejects)) == [("7", "", "city", "")]

@@ -48,6 +48,13 @@ _RELATIONS = (
 _QUALIFIERS = frozenset({"qualifier", "qualifiers"})
 _LITERAL = frozenset({"literal", "is_literal"})
 _TRUE = frozenset({"1", "true", "yes", "y", "t"})
+_ADMIN_TYPE = re.compile(
+    r"(?<=.):(?:byte|short|int|long|float|double|boolean|char|string|point|date|(?:local|date|localdate)?time|duration)"
+    r"(?:\[\])?(?:\{.*\})?$",
+    re.IGNORECASE,
+)
+"""What neo4j-admin's headers say of a property behind its name ("since:int")."""
+_ADMIN_ID = re.compile(r".*:id(?:\(.*\))?")
 _PAIRS = re.compile(r"[^=;]{1,60}=[^;]*(?:;\s*[^=;]{1,60}=[^;]*)*;?")
 _TYPED = re.compile(
     r'"(?P<value>.*)"(?:\^\^<?(?P<type>[^\s">]+)>?|@(?P<lang>[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*))?', re.DOTALL
@@ -132,6 +139,8 @@ class ColumnLayout:
         self._named: dict[int, str] = {}
         if columns:
             self._named = {i: cell.strip() for i, cell in enumerate(head[0]) if i not in columns and cell.strip()}
+            if any(cell.strip().casefold().startswith(":start_id") for cell in head[0]):
+                self._named = {i: _ADMIN_TYPE.sub("", name) for i, name in self._named.items()}
         elif _written_values(head):
             self._named = {_COLUMNS: "as written"}
         self._ends = set(columns or (0, 1, 2))
@@ -324,7 +333,8 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
     order = [0, 1, 2, 3]
     for number, (line, cells) in enumerate(read_cells(path, form, rejects)):
         if number == 0:
-            names = [cell.strip().casefold() for cell in cells]
+            names = [_ADMIN_TYPE.sub("", cell.strip().casefold()) for cell in cells]
+            names = ["id" if _ADMIN_ID.fullmatch(name) else name for name in names]
             if {"id", "entity"} & set(names):
                 order = [next((i for i, n in enumerate(names) if n in known), -1) for known in _ENTITY_COLUMNS]
                 continue
@@ -338,7 +348,7 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
 _ENTITY_COLUMNS = (
     ("id", "entity"),
     ("label", "name"),
-    ("type", "class"),
+    ("type", "class", ":label"),
     ("description",),
 )
 
