@@ -207,6 +207,21 @@ def test_read_only_place(build, tmp_path):
     assert "Permission denied" in err[0]
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS takes no such names")
+def test_names_that_are_not_utf8(build, tmp_path):
+    triples, passages = tmp_path / "t\udcff.tsv", tmp_path / "p\udcff.jsonl"
+    triples.write_text("a\tb\tc\nd\n")
+    passages.write_text('{"id": "1", "text": "x"}\n{"id": "1", "text": "y"}\n')
+    status, err, _ = build("--triples", triples, "--passages", passages, "--name", "n\udcff", target="kb\udcff")
+    assert (status, err[0]) == (0, "t\ufffd.tsv, line 2: malformed: 1 column where 3 are needed")
+    manifest = read_manifest(tmp_path / "kb\udcff")
+    assert (manifest["name"], manifest["inputs"][0]["file"]) == ("n\ufffd", "t\ufffd.tsv")
+    docs = tmp_path / "docs\udcff.txt"
+    docs.write_text("Anna Berg met Carl Dorn in Port Almeth.")
+    assert build("--documents", docs, target="docs\udcff")[0] == 0
+    assert read_manifest(tmp_path / "docs\udcff")["name"] == "docs\ufffd"
+
+
 def test_no_room(tmp_path):
     (tmp_path / "t.tsv").write_text("".join(f"node {i}\tr\tnode {i + 1}\n" for i in range(20_000)))
     code = "from thinkgraph.cli.main import entry; entry()"

@@ -38,7 +38,7 @@ from thinkgraph.tools import kb_files
 from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, StatementCounts, TextCounts
 from thinkgraph.tools.linking.meaning import entity_passage
-from thinkgraph.tools.linking.names import key_label
+from thinkgraph.tools.linking.names import key_label, well_formed
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.file import chunks
@@ -122,7 +122,7 @@ def build_kb(
     build = Build(
         started=time.monotonic(),
         inputs=Inputs(triples, passages, aliases, entities, wikidata, progress),
-        name=(name or target.name).strip() or target.name,
+        name=well_formed((name or target.name).strip() or target.name),
         embedder=embedder,
         languages=tuple(languages),
         literal_relations=frozenset(literal_relations),
@@ -187,7 +187,7 @@ class Inputs:
             raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}") from None
         if not size:
             raise KnowledgeError(f"{path} is empty (given as {role})")
-        return {"role": role, "file": path.name, "bytes": size, "blake2b": digest.hexdigest()}
+        return {"role": role, "file": well_formed(path.name), "bytes": size, "blake2b": digest.hexdigest()}
 
     @property
     def total_passages(self) -> int | None:

@@ -33,6 +33,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts
+from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 
@@ -155,7 +156,7 @@ def build_documents(
     change = _Change(
         target=target,
         options=options,
-        name=(name or target.name).strip() or target.name,
+        name=well_formed((name or target.name).strip() or target.name),
         embedder=embedder,
         index=index,
         extractor=extractor or ExtractionModel(),

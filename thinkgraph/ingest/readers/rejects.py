@@ -8,6 +8,7 @@ from pathlib import Path
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools.linking.names import well_formed
 
 _KEPT_PER_KIND = 1000
 
@@ -49,4 +50,4 @@ class Rejects:
         """As `add`, of a file by any name, and whatever the strictness."""
         self.counts[kind] += 1
         if self.counts[kind] <= _KEPT_PER_KIND:
-            self.kept.append({"kind": kind, "file": file, "line": line, "reason": reason})
+            self.kept.append({"kind": kind, "file": well_formed(file), "line": line, "reason": well_formed(reason)})

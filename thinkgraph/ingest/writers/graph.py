@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,7 +74,7 @@ def write_graph(
         unknown = note_aliases(path, aliases)
         with closing(fast_database(path)) as db, _beside(path, large=state["rows"] >= LARGE) as finished:
             db.executescript(schema.TABLES)
-            db.execute("ATTACH ? AS load", (str(load_file(path)),))
+            db.execute("ATTACH ? AS load", (os.fsencode(load_file(path)),))
             _write_tables(db, path, lambda done: progress("sorting", done, 2 * state["rows"]))
             if not finished():
                 write_names(path, progress)

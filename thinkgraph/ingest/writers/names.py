@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sqlite3
 import sys
 from collections import defaultdict
@@ -47,7 +48,7 @@ def note_aliases(graph: Path, aliases: Iterable[tuple[str, Sequence[str]]]) -> l
     owners: dict[str, list[int]] = defaultdict(list)
     with closing(fast_database(aliases_file(graph))) as db:
         db.execute("CREATE TABLE given (node INTEGER, name TEXT)")
-        db.execute("ATTACH ? AS load", (str(load_file(graph)),))
+        db.execute("ATTACH ? AS load", (os.fsencode(load_file(graph)),))
         db.execute("BEGIN")
         for number, (key, texts) in enumerate(aliases):
             if not number:
@@ -75,7 +76,7 @@ def write_names(graph: Path, progress: Progress = no_progress) -> None:
     with closing(fast_database(names_file(graph))) as db:
         db.executescript(schema.NAME_TABLES)
         for name, file in (("load", load_file(graph)), ("aliases", aliases_file(graph))):
-            db.execute(f"ATTACH ? AS {name}", (str(file),))
+            db.execute(f"ATTACH ? AS {name}", (os.fsencode(file),))
         db.execute("BEGIN")
         done = 0
         for batch in _entities(db):
@@ -98,7 +99,7 @@ def write_names(graph: Path, progress: Progress = no_progress) -> None:
 def move_names(db: sqlite3.Connection, graph: Path) -> None:
     """Take the tables over into the open graph, which stays in a transaction."""
     db.executescript(schema.NAME_TABLES + schema.NAME_INDEX)
-    db.execute("ATTACH ? AS names", (str(names_file(graph)),))
+    db.execute("ATTACH ? AS names", (os.fsencode(names_file(graph)),))
     db.execute("BEGIN")
     # What a full-text index holds is in its shadow tables.
     for table in ("name", "common", *(f"{index}_{shadow}" for index in _INDEXES for shadow in ("data", "idx"))):
