@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -134,6 +135,15 @@ def test_documents_are_added_and_removed_with_a_trusted_encoder(tmp_path, loaded
     update_documents(tmp_path / "kb", [tmp_path / "docs"], trust_embedder=True)
     remove_documents(tmp_path / "kb", ["docs/b.txt"], trust_embedder=True)
     assert set(loaded) == {MONEY}
+
+
+def test_a_manifest_that_may_not_be_read_is_not_damaged(kb, monkeypatch):
+    def refuse(*_args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(KnowledgeError, match=r"kb\.json cannot be read: Permission denied$"):
+        read_manifest(kb)
 
 
 def test_the_server_says_whom_it_trusts(kb, loaded, monkeypatch):

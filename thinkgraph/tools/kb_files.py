@@ -152,7 +152,9 @@ def _read(folder: Path) -> tuple[Any, int]:
     try:
         manifest: Any = json.loads((folder / MANIFEST).read_text("utf-8"))
         return manifest, int(manifest["format"])
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except OSError as error:
+        raise KnowledgeError(f"{folder / MANIFEST} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise KnowledgeError(f"{folder / MANIFEST} is damaged ({type(error).__name__}); {_AGAIN}") from None
 
 
