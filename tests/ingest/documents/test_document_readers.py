@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ingest.documents.whole import cut_whole
 
+from thinkgraph.errors import UsageError
 from thinkgraph.ingest.documents import pieces as pieces_module
 from thinkgraph.ingest.documents import readers
+from thinkgraph.ingest.documents.build import DocumentOptions
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 
@@ -256,6 +258,24 @@ def test_other_encodings_are_refused_unless_named(write) -> None:
     assert passages(read_text(write("y.txt", "Caf\xe9"), "latin-1")) == [("", "Café")], "what is UTF-8 stays UTF-8"
     with pytest.raises(UnreadableError, match="--encoding"):
         read_html(write("x.html", "<p>Caf\xe9".encode("latin-1")), None)
+
+
+def test_utf16_without_a_byte_order_mark_is_read_where_it_is_named(write) -> None:
+    for text in ("Cafe", "Caf\xe9"):
+        path = write("x.txt", text.encode("utf-16-le"))
+        assert passages(read_text(path, "utf-16-le")) == [("", text)]
+        with pytest.raises(UnreadableError, match="utf-16-le or utf-16-be"):
+            passages(read_text(path, "utf-16"))
+
+
+def test_an_encoding_that_encodes_nothing_is_none() -> None:
+    with pytest.raises(UsageError, match="there is no encoding 'undefined'"):
+        DocumentOptions(encoding="undefined").check()
+
+
+def test_a_page_in_an_encoding_whose_codec_fails_in_its_own_way(write) -> None:
+    with pytest.raises(UnreadableError, match="declares no other encoding that fits"):
+        read_html(write("x.html", b"<p>a-b\0"), "punycode")
 
 
 def test_binary_files_are_no_text(write) -> None:

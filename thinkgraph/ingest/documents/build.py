@@ -76,8 +76,8 @@ class DocumentOptions:
         if self.encoding:
             try:
                 "".encode(self.encoding)
-            except LookupError:
-                raise UsageError(f"there is no encoding {self.encoding!r} (try latin-1, cp1252, utf-16)") from None
+            except (LookupError, UnicodeError):
+                raise UsageError(f"there is no encoding {self.encoding!r} (try latin-1, cp1252, utf-16-le)") from None
 
     def to_json(self) -> str:
         """For the store."""

@@ -67,9 +67,11 @@ def lines_of(path: Path, encoding: str | None) -> Iterator[str]:
                 if "\0" in line:
                     raise UnreadableError("is no text: it holds NUL characters")
                 yield line
-    except UnicodeDecodeError as error:
-        advice = "convert it (iconv -t UTF-8) or name its encoding with --encoding"
-        raise UnreadableError(f"is not {error.encoding.upper()} text ({error.reason}); {advice}") from None
+    except UnicodeError as error:
+        name, reason = getattr(error, "encoding", encoding or ""), getattr(error, "reason", str(error))
+        unmarked = " (utf-16-le or utf-16-be, where no byte order mark tells which)" if "BOM" in reason else ""
+        advice = f"convert it (iconv -t UTF-8) or name its encoding with --encoding{unmarked}"
+        raise UnreadableError(f"is not {name.upper()} text ({reason}); {advice}") from None
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
 
@@ -86,8 +88,9 @@ def _encoding_of(path: Path, encoding: str | None) -> str:
     if marked or encoding is None:
         return marked or "utf-8"
     with suppress(UnicodeDecodeError), path.open(encoding="utf-8") as text:
-        while text.read(_BLOCK):
-            pass
+        while block := text.read(_BLOCK):
+            if "\0" in block:  # UTF-16 of plain letters would pass for UTF-8
+                return encoding
         return "utf-8"
     return encoding
 
@@ -263,7 +266,7 @@ def _decoded(raw: bytes, encoding: str | None) -> str:
         meant = _MEANT.get(codecs.lookup(declared).name, "")
     marked = _marked_encoding(raw)
     for name in (marked,) if marked else ("utf-8", meant, declared, encoding):
-        with suppress(UnicodeDecodeError, LookupError):
+        with suppress(UnicodeError, LookupError):
             if name and "\0" not in (text := raw.decode(name, "replace" if marked else "strict")):
                 return text
     raise UnreadableError("is not UTF-8 text and declares no other encoding that fits; name it with --encoding")
