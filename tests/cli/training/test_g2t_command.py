@@ -89,6 +89,8 @@ def test_a_validation_file_and_half_lines(cli: Run, data: str, tmp_path: Path) -
         (("--batch", "0"), 2, "--batch: must be at least 1"),
         (("--limit", "1"), 2, "--limit: must be at least 2"),
         (("--seed", "-1"), 2, "--seed: must be at least 0"),
+        (("--seed", "4294967296"), 2, "--seed: must be at least 0 and less than 4294967296"),
+        (("--epochs", "1.5"), 2, "--epochs: must be a whole number, not '1.5'"),
         (("--lr", "0"), 2, "--lr: must be at least 1e-09 and less than 1"),
         (("--lr", "nan"), 2, "--lr: must be at least 1e-09 and less than 1"),
         (("--warmup", "1"), 2, "--warmup: must be at least 0 and less than 1"),

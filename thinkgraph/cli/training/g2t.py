@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch", metavar="N", type=count, default=8, help="texts per step (default 8)")
     add("--warmup", metavar="SHARE", type=share, default=0.0, help="share of steps with a rising rate")
     add("--dropout", metavar="SHARE", type=share, help="default: the checkpoint's own")
-    add("--seed", metavar="N", type=_number(int, 0), default=0, help="default 0")
+    add("--seed", metavar="N", type=_number(int, 0, 2**32), default=0, help="default 0")
     add("--limit", metavar="N", type=_number(int, 2), help="only N pairs, spread over the data")
     best = "pairs by which the best epoch is chosen (ROUGE-1): a share of the data, or a file (default 0.1)"
     add("--validation", metavar="SHARE|FILE", type=_number(float, 0, 1, or_file=True), default=0.1, help=best)
@@ -67,7 +67,7 @@ def _number(
         except ValueError:
             if or_file:
                 return Path(text)
-            raise
+            raise argparse.ArgumentTypeError(f"must be a {'whole ' * (kind is int)}number, not '{text}'") from None
         if not least <= found < below:
             top = "" if below == math.inf else f" and less than {below}"
             raise argparse.ArgumentTypeError(f"must be at least {least}{top}{', or a file' * or_file}")
