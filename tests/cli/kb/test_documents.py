@@ -164,6 +164,9 @@ def test_relations_file(cli: Run, docs: Path, monkeypatch) -> None:
     [
         ([], "needs a file of triples (--triples, --wikidata), or documents"),
         (["--documents", "docs", "--triples", "t.tsv"], "--triples and --documents do not go together"),
+        (["--documents", "docs", "--wikidata", "dump.json"], "--wikidata and --documents do not go together"),
+        (["--documents", "docs", "--language", "de"], "--language and --documents do not go together"),
+        (["--documents", "docs", "--strict"], "--strict and --documents do not go together"),
         (["--documents", "docs", "--no-literals"], "--no-literals and --documents do not go together"),
         (["--documents", "docs", "--model", "openai:m"], "--model is for extraction by a model: add --extract llm"),
         (["--documents", "docs", "--entity-types", "river"], "--entity-types is for extraction by a model"),

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _INTERRUPTED = "interrupted; the same command goes on where it stopped"
 _ONLY_MODEL = ("model", "prices", "prompts", "set", "relations", "entity_types")
 _ONLY_DOCUMENTS = ("extract", *_ONLY_MODEL, "passage_size", "encoding")
-_NEVER_DOCUMENTS = ("triples", "passages", "aliases", "entities", "literal", "no_literals")
+_ONLY_GRAPH = ("triples", "wikidata", "language", "passages", "aliases", "entities")
+_NEVER_DOCUMENTS = (*_ONLY_GRAPH, "literal", "no_literals", "strict")
 
 
 def add_build_arguments(build: argparse.ArgumentParser) -> None:
