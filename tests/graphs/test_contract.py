@@ -332,10 +332,12 @@ def test_settings_are_refused_wherever_they_are_wrong(case: Case) -> None:
         with pytest.raises(SettingsError, match="finite number"):
             make(case, settings=endless)
     graph, _ = make(case)
-    with pytest.raises(ValueError, match="widht"):
+    with pytest.raises(SettingsError, match="no setting 'widht'"):
         graph.invoke({"question": case.question}, context={"widht": 3})
-    with pytest.raises(ValueError, match="max_calls"):
+    with pytest.raises(SettingsError, match=r"^[^\n]*max_calls[^\n]*$"):
         graph.invoke({"question": case.question}, context={"max_calls": -1})
+    with pytest.raises(SettingsError, match="settings are given by name"):
+        graph.invoke({"question": case.question}, context=["max_calls"])
 
 
 def test_context_overrides_the_build(case: Case) -> None:
@@ -344,6 +346,31 @@ def test_context_overrides_the_build(case: Case) -> None:
     settings = graph.get_state(thread()).values["manifest"]["settings"]
     assert settings["max_calls"] == 42
     assert all(settings[name] == value for name, value in case.settings.items())
+
+
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_the_preset_of_a_context_leaves_what_the_build_sets(method: str) -> None:
+    own = {"own_knowledge": False, "evidence_tokens": 2000}
+    graph = tg.build(method, knowledge=small_knowledge(), settings=own, checkpointer=InMemorySaver())
+    graph.invoke({"question": CASES[method].question}, thread(), context={"preset": "paper"})
+    settings = graph.get_state(thread()).values["manifest"]["settings"]
+    assert settings["prompt_profile"] == "standard"
+    assert {name: settings[name] for name in own} == own
+    graph.invoke(None, thread(), context={"preset": "paper"})
+
+
+def test_a_resume_with_another_preset_is_refused(case: Case) -> None:
+    graph, _, _ = paused(case)
+    with pytest.raises(ManifestMismatchError, match="preset='default'"):
+        graph.invoke(None, thread(), context={"preset": "paper"})
+
+
+def test_a_context_is_checked_together_with_the_build() -> None:
+    case = CASES["tog2"]
+    graph, _ = make(case, settings={"chunk_size": 3000})
+    assert (
+        graph.invoke({"question": case.question}, context={"chunk_overlap": 1500})["answer"]["answers"] == case.answers
+    )
 
 
 @pytest.mark.parametrize("journal", [InMemoryStore(), "journal.sqlite"])

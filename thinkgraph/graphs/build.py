@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -16,6 +17,7 @@ from langgraph.types import Checkpointer, Command
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.checkpoints import strict
 from thinkgraph.graphs.registry import find_method
+from thinkgraph.graphs.wiring import RunGraph
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import OFFLINE, Models, ModelSpec
@@ -39,15 +41,15 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 class MethodGraph(Graph):
     """A compiled method. Its own ceilings bound a run, not LangChain's default of 25 steps, which every runnable around it passes on."""
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        """See Pregel."""
+    def stream(self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **kwargs: Any) -> Any:  # noqa: A002
+        """See Pregel. Raises SettingsError for a context that does not fit."""
         self._check_input(config, input)
-        return super().stream(input, _unbounded(config), **kwargs)
+        return super().stream(input, _unbounded(config), context=self._as_given(context), **kwargs)
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
-        """See Pregel."""
+    def astream(self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **kwargs: Any) -> Any:  # noqa: A002
+        """As `stream`."""
         self._check_input(config, input)
-        return super().astream(input, _unbounded(config), **kwargs)
+        return super().astream(input, _unbounded(config), context=self._as_given(context), **kwargs)
 
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """See Pregel. Raises StateFormError for a channel that there is not, or in the wrong form."""
@@ -58,6 +60,12 @@ class MethodGraph(Graph):
         """As `update_state`."""
         self._check(config, values)
         return await super().aupdate_state(config, values, *args, **kwargs)
+
+    def _as_given(self, context: Any) -> Any:
+        """The context, checked. LangGraph would make settings of a dict by itself: a preset's values would override the build's."""
+        if context is not None:
+            resolve_settings(self.context_schema or RunSettings, cast("RunGraph", self.builder).defaults, context)
+        return MappingProxyType(context) if isinstance(context, dict) else context
 
     def _check_input(self, config: RunnableConfig | None, given: object) -> None:
         _must_ask(given)

@@ -110,6 +110,9 @@ class _Route(RunnableLambda[Any, Any]):
 class RunGraph(StateGraph[Any, Any, Any, Any]):
     """A graph whose state a person may edit, and whose runs may be cancelled anywhere."""
 
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    """Settings given when it was built. Copies of the compiled graph share its builder."""
+
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
         """See StateGraph. `path` is a plain function of the state."""
         return super().add_conditional_edges(source, _Route(path), path_map)
@@ -142,6 +145,7 @@ def state_graph(
     """
     run.method = method
     graph = RunGraph(schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput)
+    graph.defaults = run.defaults
     entry = begin(method, schema, roles or (lambda _settings: {decides: True}), links=links)
     graph.add_node("begin", run.node("begin", entry, entry=True))
     for step in steps:

@@ -70,7 +70,7 @@ def settings_of(
     """
     given: RunSettings | Mapping[str, Any] | None = context if isinstance(context, RunSettings) else None
     if isinstance(context, Mapping):
-        # LangGraph has made settings of a context of ours; this is the one of a graph around us, which has names of its own.
+        # Names in a context of ours are checked already; this may be the one of a graph around us, which has names of its own.
         given = {name: value for name, value in context.items() if name in schema.model_fields}
     if manifest is None:
         settings = resolve_settings(schema, defaults, given)
@@ -92,7 +92,7 @@ def settings_of(
     for name in wanted:
         started, now = getattr(settings, name), getattr(asked, name)
         # A ceiling that was raised on the way may still be given as it was at the start.
-        if started != now and name != "preset" and now != manifest.get("raised", {}).get(name, started):
+        if started != now and now != manifest.get("raised", {}).get(name, started):
             raise ManifestMismatchError(
                 f"this run was started with {name}={started!r}, not {now!r}: "
                 "resume it without that setting, or ask the question again on a new thread"
