@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -324,6 +327,27 @@ class SlowJournal(MemoryJournal):
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         time.sleep(0.2)
         super().put(thread, key, reply)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
+    def flow() -> Flow[int]:
+        return (yield Blocking(lambda: 7))
+
+    def answered() -> bool:
+        return asyncio.run(Driver({}).adrive(flow())) == 7
+
+    assert answered()
+    child = os.fork()
+    if child == 0:
+        right = False
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(5)
+        try:
+            right = answered()
+        finally:
+            os._exit(not right)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 @MODES

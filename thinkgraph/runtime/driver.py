@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -67,7 +68,7 @@ class NodeScope(CallScope):
 
 
 @functools.cache
-def _pool() -> ThreadPoolExecutor:
+def _pool(_process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS, thread_name_prefix="thinkgraph")
 
 
@@ -152,7 +153,8 @@ class Driver:
             case Blocking() | Fetch():
                 context = contextvars.copy_context()
                 work = functools.partial(context.run, self._blocking, op)
-                future = asyncio.get_running_loop().run_in_executor(_pool(), work)
+                # A forked process has none of its parent's threads, and would wait for them for ever.
+                future = asyncio.get_running_loop().run_in_executor(_pool(os.getpid()), work)
                 return await (_to_the_end(future) if isinstance(op, Blocking) else future)
             case ModelCall():
                 return await self.adrive(self._called(op))
