@@ -13,6 +13,7 @@ import json
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, Protocol, runtime_checkable
@@ -134,6 +135,8 @@ class SqliteJournal:
         self._lock = threading.Lock()
         try:
             self._db = sqlite3.connect(self._path, timeout=30, check_same_thread=False, isolation_level=None)
+            # Where nobody closes it, or it cannot be used. A forked process leaves its parent's alone.
+            weakref.finalize(self, self._db.close).atexit = False
             self._db.execute("PRAGMA journal_mode=WAL")
             # A killed process loses nothing in WAL mode; only a power cut could take the last replies.
             self._db.execute("PRAGMA synchronous=NORMAL")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,25 +92,24 @@ class DocumentStore(AbstractContextManager["DocumentStore"]):
         Raises:
             KnowledgeError: it is damaged or of another format.
         """
+        address = path.resolve().as_uri() + ("" if write else "?mode=ro&immutable=1")
         try:
-            if write:
-                self._db = sqlite3.connect(path, isolation_level=None)
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._db.executescript(_SCHEMA)
-                self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
-            else:
-                address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-                self._db = sqlite3.connect(address, uri=True, isolation_level=None)
-            found = self.meta("format")
+            self._db = sqlite3.connect(address, uri=True, isolation_level=None)
+            with ExitStack() as undo:
+                undo.callback(self._db.close)
+                if write:
+                    self._db.execute("PRAGMA synchronous = NORMAL")
+                    self._db.executescript(_SCHEMA)
+                    self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
+                if (found := self.meta("format")) != FORMAT:
+                    raise KnowledgeError(
+                        f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace"
+                    )
+                undo.pop_all()
         except sqlite3.DatabaseError as error:
             raise KnowledgeError(
                 f"{path} is damaged ({error}); build the knowledge base again with --replace"
             ) from None
-        if found != FORMAT:
-            self._db.close()
-            raise KnowledgeError(
-                f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace"
-            )
 
     def __exit__(self, *_: object) -> None:
         self._db.close()

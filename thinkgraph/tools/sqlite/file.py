@@ -107,7 +107,7 @@ class ReadOnlyFile:
             db.execute("PRAGMA trusted_schema=OFF")
             if self._setup:
                 db.executescript(self._setup)
-        except sqlite3.Error:
+        except BaseException:
             db.close()
             raise
         return db
