@@ -127,6 +127,14 @@ def test_messages_without_a_question_are_refused_in_one_line(case: Case) -> None
     assert model.asked == []
 
 
+def test_a_question_that_is_no_text_is_refused_as_that(case: Case) -> None:
+    graph, model = make(case)
+    for question in (5, ["Who?"], b"Who?"):
+        with pytest.raises(UsageError, match=r"^the question is a text, not "):
+            graph.invoke({"question": question})
+    assert model.asked == []
+
+
 @pytest.mark.parametrize("how", ["messages", "question"])
 def test_what_is_no_question_does_not_ask_the_last_one_again(case: Case, how: str) -> None:
     graph, model = make(case, checkpointer=InMemorySaver())

@@ -157,6 +157,7 @@ def test_relations_file(cli: Run, docs: Path, monkeypatch) -> None:
         assert "[1] river\n[2] land" in server.calls[0].text
         assert "names no relation" in cli("kb", "build", "kb2", *flags, "--relations", "empty.txt").line
         assert "cannot be read" in cli("kb", "build", "kb2", *flags, "--relations", "nowhere").line
+        assert "--entity-types names no type" in cli("kb", "build", "kb2", *flags, "--entity-types", " , ").line
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, li
         extract=args.extract or "cooccurrence",
         encoding=args.encoding or "",
         relations=() if args.relations is None else _relations(args.relations),
-        types=tuple(part.strip() for part in (args.entity_types or "").split(",") if part.strip()),
+        types=() if args.entity_types is None else _types(args.entity_types),
         **({"size": args.passage_size} if args.passage_size is not None else {}),
     )
     extractor = _extractor(args) if options.extract != "cooccurrence" else None
@@ -216,6 +216,13 @@ def _relations(given: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(" -- ".join(part.strip() for part in line.split("\t", 1)) for line in lines))
     if not found:
         raise UsageError(f"{path} names no relation; write one a line")
+    return found
+
+
+def _types(given: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in given.split(",") if part.strip())
+    if not found:
+        raise UsageError("--entity-types names no type; write them with commas between: person,place")
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import add_flags
-from thinkgraph.cli.show import LineProgress, write_json, write_line
+from thinkgraph.cli.show import LineProgress, many, write_json, write_line
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.openers import BUNDLED, folder_of
@@ -127,7 +127,7 @@ def _documents(folder: Path) -> tuple[list[Any], list[str]]:
     with DocumentStore(folder / DOCUMENTS, write=False) as store:
         facts = list(store.facts())
     return facts, [
-        f"{one_line(fact['id'])}  {fact['passages']:,} passages"
+        f"{one_line(fact['id'])}  {many(fact['passages'], 'passage')}"
         + (f"  same words as {one_line(fact['copy_of'])}" if fact["copy_of"] else "")
         + (f"  failed: {one_line(fact['problem'])}" if fact["problem"] else "")
         for fact in facts

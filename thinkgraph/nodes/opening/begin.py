@@ -24,7 +24,9 @@ def check_question(question: object, settings: RunSettings) -> str:
     Raises:
         UsageError: no text, or too long.
     """
-    if not isinstance(question, str) or not question.strip():
+    if not isinstance(question, str | None):
+        raise UsageError(f"the question is a text, not {question!r:.60}")
+    if not question or not question.strip():
         raise UsageError("the question is empty: ask something")
     text = question.strip()
     if len(text) > settings.max_question:
