@@ -175,7 +175,7 @@ def replayed_graph(graph: Any, questions: Sequence[Question], checkpointer: Any,
 
     nodes = {name: spec.runnable for name, spec in graph.builder.nodes.items()}
     made = [
-        find_method("tog2").wire(cast("Any", SimpleNamespace(settings=Tog2Settings, defaults={}, node=node)))
+        find_method("tog2").wire(cast("Any", SimpleNamespace(settings=Tog2Settings, node=node)))
         for node in (
             lambda name, *_, **__: record(name, nodes[name]),
             lambda name, *_, **__: replay(name),

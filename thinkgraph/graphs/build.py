@@ -154,7 +154,8 @@ def build(
         own_ranker=ranker,
     )
     runner = NodeRunner(deps, chosen.settings, defaults)
-    graph = chosen.wire(runner)
+    graph = cast("RunGraph", chosen.wire(runner))
+    graph.defaults = defaults
     runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
     compiled = _compiled(graph, checkpointer=strict(checkpointer), store=store, name=chosen.name)
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})

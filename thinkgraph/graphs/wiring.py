@@ -145,7 +145,6 @@ def state_graph(
     """
     run.method = method
     graph = RunGraph(schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput)
-    graph.defaults = run.defaults
     entry = begin(method, schema, roles or (lambda _settings: {decides: True}), links=links)
     graph.add_node("begin", run.node("begin", entry, entry=True))
     for step in steps:

@@ -343,8 +343,7 @@ class NodeRunner:
         """
         self._deps = deps
         self.settings = settings
-        self.defaults = dict(defaults)
-        """Settings given when the graph was built."""
+        self._defaults = dict(defaults)
         self._kept = MemoryJournal(limit=_KEPT)
         self.method = ""
         """Whose nodes they are: known once the graph is wired."""
@@ -365,7 +364,7 @@ class NodeRunner:
             manifest = None if entry else state["manifest"]
             if manifest and self.method:
                 check_method(manifest, self.method)
-            settings = settings_of(manifest, self.settings, self.defaults, runtime.context, self._deps)
+            settings = settings_of(manifest, self.settings, self._defaults, runtime.context, self._deps)
             meter = Meter()
             known = {} if entry else state
             # The entry node belongs to the run that it starts: its calls are not the last question's.
