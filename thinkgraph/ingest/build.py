@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.encode import encode_stores, take_over
-from thinkgraph.ingest.folder import BuildFolder, refuse_target, writing
+from thinkgraph.ingest.folder import BuildFolder, named, refuse_target, writing
 from thinkgraph.ingest.passages import build_text
 from thinkgraph.ingest.readers.facts import Facts, Languages
 from thinkgraph.ingest.readers.files import (
@@ -122,7 +122,7 @@ def build_kb(
     build = Build(
         started=time.monotonic(),
         inputs=Inputs(triples, passages, aliases, entities, wikidata, progress),
-        name=well_formed((name or target.name).strip() or target.name),
+        name=named(target, name),
         embedder=embedder,
         languages=tuple(languages),
         literal_relations=frozenset(literal_relations),

@@ -17,6 +17,7 @@ from typing import Any, Self
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.kb_files import foreign_files, is_knowledge_base
+from thinkgraph.tools.linking.names import well_formed
 
 _STATE = "build.json"
 _AT_FDCWD = -100
@@ -37,6 +38,11 @@ class FolderKind:
     """Unfinished work of another key is refused, not thrown away: it may be hours of it."""
     foreign: Callable[[Path], Sequence[str]] = lambda _folder: ()
     """What a folder holds beside such a thing: it would be lost with what is replaced."""
+
+
+def named(target: Path, name: str | None) -> str:
+    """What a knowledge base is called: as it is said, else as its folder. Neither need be UTF-8."""
+    return well_formed((name or target.name).strip() or target.name)
 
 
 KNOWLEDGE_BASE = FolderKind("a knowledge base", is_knowledge_base, foreign=foreign_files)

@@ -27,13 +27,12 @@ from thinkgraph.ingest.documents.pieces import ReadingTime, UnreadableError
 from thinkgraph.ingest.documents.sources import Source, find_sources, names_of
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.encode import is_encoded
-from thinkgraph.ingest.folder import BuildFolder, writing
+from thinkgraph.ingest.folder import BuildFolder, named, writing
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.kb_files import DocumentCounts
-from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 
@@ -156,7 +155,7 @@ def build_documents(
     change = _Change(
         target=target,
         options=options,
-        name=well_formed((name or target.name).strip() or target.name),
+        name=named(target, name),
         embedder=embedder,
         index=index,
         extractor=extractor or ExtractionModel(),

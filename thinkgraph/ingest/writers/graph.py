@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from thinkgraph.ingest.readers.files import EntityRow
 from thinkgraph.ingest.writers.adjacency import write_triples
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, load_file, remove_load, rows_file
 from thinkgraph.ingest.writers.names import aliases_file, move_names, names_file, note_aliases, write_names
-from thinkgraph.ingest.writers.rows import fast_database, insert
+from thinkgraph.ingest.writers.rows import attach, fast_database, insert
 from thinkgraph.tools.kb_files import StatementCounts
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.progress import Progress, no_progress
@@ -74,7 +73,7 @@ def write_graph(
         unknown = note_aliases(path, aliases)
         with closing(fast_database(path)) as db, _beside(path, large=state["rows"] >= LARGE) as finished:
             db.executescript(schema.TABLES)
-            db.execute("ATTACH ? AS load", (os.fsencode(load_file(path)),))
+            attach(db, "load", load_file(path))
             _write_tables(db, path, lambda done: progress("sorting", done, 2 * state["rows"]))
             if not finished():
                 write_names(path, progress)

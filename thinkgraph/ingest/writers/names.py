@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sqlite3
 import sys
 from collections import defaultdict
@@ -17,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 from thinkgraph.ingest.writers.loader import load_file
-from thinkgraph.ingest.writers.rows import fast_database, insert
+from thinkgraph.ingest.writers.rows import attach, fast_database, insert
 from thinkgraph.tools.linking.names import key_label, normal_name, without_accents
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.sqlite import graph_schema as schema
@@ -48,7 +47,7 @@ def note_aliases(graph: Path, aliases: Iterable[tuple[str, Sequence[str]]]) -> l
     owners: dict[str, list[int]] = defaultdict(list)
     with closing(fast_database(aliases_file(graph))) as db:
         db.execute("CREATE TABLE given (node INTEGER, name TEXT)")
-        db.execute("ATTACH ? AS load", (os.fsencode(load_file(graph)),))
+        attach(db, "load", load_file(graph))
         db.execute("BEGIN")
         for number, (key, texts) in enumerate(aliases):
             if not number:
@@ -75,8 +74,8 @@ def write_names(graph: Path, progress: Progress = no_progress) -> None:
     """Make the tables, of what a `TripleLoader` and `note_aliases` wrote."""
     with closing(fast_database(names_file(graph))) as db:
         db.executescript(schema.NAME_TABLES)
-        for name, file in (("load", load_file(graph)), ("aliases", aliases_file(graph))):
-            db.execute(f"ATTACH ? AS {name}", (os.fsencode(file),))
+        attach(db, "load", load_file(graph))
+        attach(db, "aliases", aliases_file(graph))
         db.execute("BEGIN")
         done = 0
         for batch in _entities(db):
@@ -99,7 +98,7 @@ def write_names(graph: Path, progress: Progress = no_progress) -> None:
 def move_names(db: sqlite3.Connection, graph: Path) -> None:
     """Take the tables over into the open graph, which stays in a transaction."""
     db.executescript(schema.NAME_TABLES + schema.NAME_INDEX)
-    db.execute("ATTACH ? AS names", (os.fsencode(names_file(graph)),))
+    attach(db, "names", names_file(graph))
     db.execute("BEGIN")
     # What a full-text index holds is in its shadow tables.
     for table in ("name", "common", *(f"{index}_{shadow}" for index in _INDEXES for shadow in ("data", "idx"))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,11 @@ def fast_database(path: Path) -> sqlite3.Connection:
     for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-8000"):
         db.execute(f"PRAGMA {pragma}")
     return db
+
+
+def attach(db: sqlite3.Connection, name: str, file: Path) -> None:
+    """Have another database beside this one, under a name. The file's own name need not be UTF-8."""
+    db.execute(f"ATTACH ? AS {name}", (os.fsencode(file),))
 
 
 def insert(db: sqlite3.Connection, table: str, *columns: Column) -> None:
