@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _INTERRUPTED = "interrupted; the same command goes on where it stopped"
 _ONLY_MODEL = ("model", "prices", "prompts", "set", "relations", "entity_types")
 _ONLY_DOCUMENTS = ("extract", *_ONLY_MODEL, "passage_size", "encoding")
-_ONLY_GRAPH = ("triples", "wikidata", "language", "passages", "aliases", "entities")
-_NEVER_DOCUMENTS = (*_ONLY_GRAPH, "literal", "no_literals", "strict")
+_OTHER_INPUTS = ("triples", "wikidata", "passages", "aliases", "entities")
+_NEVER_DOCUMENTS = (*_OTHER_INPUTS, "language", "literal", "no_literals", "strict")
 
 
 def add_build_arguments(build: argparse.ArgumentParser) -> None:
