@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +19,17 @@ from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.live import LiveRun
 from thinkgraph.ui.runs import MOST_RUNS, Desk
 from thinkgraph.ui.security import POLICY
+
+BORDERS = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
+
+
+@pytest.fixture
+def tight(world: Knowledge) -> Iterator[TestClient]:
+    """A browser that has opened a page on which a run of CogGRAG asks for a second call."""
+    app = app_of(served(world, coggrag={"max_calls": 1}))
+    with TestClient(app, base_url="http://127.0.0.1:8421") as opened:
+        opened.get(f"/?token={TOKEN}")
+        yield opened
 
 
 @pytest.fixture
@@ -229,23 +241,19 @@ def test_a_run_that_another_process_works_on_rests_here_until_that_has_answered(
     assert shown(client, "cli1") == (QUESTION, ["started", "finished"], ["Paramaribo"])
 
 
-def test_a_run_asks_back_and_goes_on_with_the_reply(world: Knowledge) -> None:
-    app = app_of(served(world, coggrag={"max_calls": 1}))
-    with TestClient(app, base_url="http://127.0.0.1:8421") as client:
-        client.get(f"/?token={TOKEN}")
-        asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
-        thread = client.post("/api/runs", json=asked).json()["thread"]
-        run = ended(client, thread)
-        assert run["events"][-1]["type"] == "asked"
-        assert run["events"][-1]["question"]["kind"] == "budget"
-        assert client.post(f"/api/runs/{thread}/reply", json={"reply": ""}).status_code == 400
-        client.post(f"/api/runs/{thread}/reply", json={"reply": "nonsense"})
-        assert "no number" in ended(client, thread)["events"][-1]["question"]["problem"]
-        client.post(f"/api/runs/{thread}/reply", json={"reply": "60"})
-        assert ended(client, thread)["events"][-1]["type"] == "finished"
+def test_a_run_asks_back_and_goes_on_with_the_reply(tight: TestClient) -> None:
+    thread = tight.post("/api/runs", json=BORDERS).json()["thread"]
+    run = ended(tight, thread)
+    assert run["events"][-1]["type"] == "asked"
+    assert run["events"][-1]["question"]["kind"] == "budget"
+    assert tight.post(f"/api/runs/{thread}/reply", json={"reply": ""}).status_code == 400
+    tight.post(f"/api/runs/{thread}/reply", json={"reply": "nonsense"})
+    assert "no number" in ended(tight, thread)["events"][-1]["question"]["problem"]
+    tight.post(f"/api/runs/{thread}/reply", json={"reply": "60"})
+    assert ended(tight, thread)["events"][-1]["type"] == "finished"
 
 
-def test_a_reply_before_the_question_is_kept_is_taken(world: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_before_the_question_is_kept_is_taken(tight: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = LiveRun.keep
 
     def slow(live: LiveRun, runs: RunStore) -> None:
@@ -254,17 +262,13 @@ def test_a_reply_before_the_question_is_kept_is_taken(world: Knowledge, monkeypa
         keep(live, runs)
 
     monkeypatch.setattr(LiveRun, "keep", slow)
-    app = app_of(served(world, coggrag={"max_calls": 1}))
-    with TestClient(app, base_url="http://127.0.0.1:8421") as client:
-        client.get(f"/?token={TOKEN}")
-        asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
-        thread = client.post("/api/runs", json=asked).json()["thread"]
-        while "asked" not in [event["type"] for event in client.get(f"/api/runs/{thread}").json()["events"]]:
-            time.sleep(0.02)
-        assert client.post(f"/api/runs/{thread}/reply", json={"reply": "60"}).status_code == 200
-        kinds = [event["type"] for event in ended(client, thread)["events"]]
-        assert kinds.count("asked") == 1
-        assert kinds[-1] == "finished"
+    thread = tight.post("/api/runs", json=BORDERS).json()["thread"]
+    while "asked" not in [event["type"] for event in tight.get(f"/api/runs/{thread}").json()["events"]]:
+        time.sleep(0.02)
+    assert tight.post(f"/api/runs/{thread}/reply", json={"reply": "60"}).status_code == 200
+    kinds = [event["type"] for event in ended(tight, thread)["events"]]
+    assert kinds.count("asked") == 1
+    assert kinds[-1] == "finished"
 
 
 def test_a_run_goes_on_from_a_checkpoint_with_what_was_changed(client: TestClient) -> None:
@@ -424,10 +428,9 @@ def test_a_run_with_a_name_of_other_letters_is_shared_under_it(client: TestClien
 
 
 def test_a_closed_page_leaves_a_run_that_can_be_resumed(world: Knowledge) -> None:
-    asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
     with TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421") as first:
         first.get(f"/?token={TOKEN}")
-        thread = first.post("/api/runs", json=asked).json()["thread"]
+        thread = first.post("/api/runs", json=BORDERS).json()["thread"]
     with TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421") as second:
         second.get(f"/?token={TOKEN}")
         until = time.monotonic() + 30
