@@ -134,44 +134,47 @@ def test_deep_folders(tmp_path) -> None:
     assert found(tmp_path / "d") == (["d/" * 300 + "x.txt"], {})
 
 
-def test_pdf(tmp_path, monkeypatch) -> None:
-    from pypdf import PdfReader, PdfWriter
-    from pypdf.errors import DependencyError
+def write_pdf(path: Path, *pages: str, title: str = "", password: str = "") -> Path:
+    """A PDF file with one page for each text; "damaged" and "picture" make such pages."""
+    from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-    def page(words: str) -> DecodedStreamObject:
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1"),
+         NameObject("/BaseFont"): NameObject("/Helvetica")}
+    )  # fmt: skip
+    for words in pages:
+        made = writer.add_blank_page(600, 800)
+        made[NameObject("/Resources")] = DictionaryObject(
+            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): writer._add_object(font)})}
+        )
         stream = DecodedStreamObject()
         stream.set_data(f"BT /F1 12 Tf 72 700 Td ({words}) Tj ET".encode())
-        return stream
-
-    def write(name: str, *pages: str, title: str = "", password: str = "") -> Path:
-        writer = PdfWriter()
-        font = DictionaryObject(
-            {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1"),
-             NameObject("/BaseFont"): NameObject("/Helvetica")}
-        )  # fmt: skip
-        for words in pages:
-            made = writer.add_blank_page(600, 800)
-            made[NameObject("/Resources")] = DictionaryObject(
-                {NameObject("/Font"): DictionaryObject({NameObject("/F1"): writer._add_object(font)})}
+        made[NameObject("/Contents")] = writer._add_object(stream)
+        if words == "damaged":
+            stream[NameObject("/Filter")] = NameObject("/Unheard")
+        if words == "picture":
+            picture = DecodedStreamObject()
+            picture.update({NameObject("/Type"): NameObject("/XObject"), NameObject("/Subtype"): NameObject("/Image")})
+            made["/Resources"][NameObject("/XObject")] = DictionaryObject(
+                {NameObject("/I"): writer._add_object(picture)}
             )
-            made[NameObject("/Contents")] = writer._add_object(page(words))
-            if words == "picture":
-                picture = DecodedStreamObject()
-                picture.update(
-                    {NameObject("/Type"): NameObject("/XObject"), NameObject("/Subtype"): NameObject("/Image")}
-                )
-                made["/Resources"][NameObject("/XObject")] = DictionaryObject(
-                    {NameObject("/I"): writer._add_object(picture)}
-                )
-                made[NameObject("/Contents")] = writer._add_object(DecodedStreamObject())
-        if title:
-            writer.add_metadata({"/Title": title})
-        if password:
-            writer.encrypt(password, algorithm="RC4-128")
-        writer.write(tmp_path / name)
-        assert PdfReader(tmp_path / name)
-        return tmp_path / name
+            made[NameObject("/Contents")] = writer._add_object(DecodedStreamObject())
+    if title:
+        writer.add_metadata({"/Title": title})
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    writer.write(path)
+    return path
+
+
+def test_pdf(tmp_path, monkeypatch) -> None:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    def write(name: str, *pages: str, **options: str) -> Path:
+        return write_pdf(tmp_path / name, *pages, **options)
 
     def read(path: Path):
         [source] = find_sources(names_of([path]), Rejects())
@@ -188,10 +191,6 @@ def test_pdf(tmp_path, monkeypatch) -> None:
         read(write("scan.pdf", "", ""))
     with pytest.raises(UnreadableError, match="encrypted"):
         read(write("secret.pdf", "Words.", password="x"))  # noqa: S106 (a test's)
-    [source] = find_sources(names_of([write("part.pdf", "Words.", "", "picture")]), Rejects())
-    reading = source.read(None)
-    cut_whole(reading, 100)
-    assert reading.left_out == ["has pages of pictures without text (3; a scan?); run OCR over them"]
     with monkeypatch.context() as without:
         without.setattr(PdfReader, "decrypt", lambda *_: (_ for _ in ()).throw(DependencyError("cryptography")))
         with pytest.raises(UnreadableError, match=r"AES: pip install 'pypdf\[crypto\]'"):
@@ -201,6 +200,20 @@ def test_pdf(tmp_path, monkeypatch) -> None:
     for name in ("cut.pdf", "none.pdf"):
         with pytest.raises(UnreadableError, match="damaged PDF"):
             read(tmp_path / name)
+
+
+def test_pages_that_a_pdf_is_read_without(tmp_path) -> None:
+    def read(name: str, *pages: str) -> tuple[list[str], list[str]]:
+        [source] = find_sources(names_of([write_pdf(tmp_path / name, *pages)]), Rejects())
+        reading = source.read(None)
+        return [piece.section for piece in cut_whole(reading, 100)], reading.left_out
+
+    pictures = "has pages of pictures without text (3; a scan?); run OCR over them"
+    damaged = "has damaged pages (2: Unsupported filter /Unheard); write it anew"
+    assert read("part.pdf", "Words.", "", "picture") == (["page 1"], [pictures])
+    assert read("half.pdf", "Words.", "damaged", "Further words.") == (["page 1", "page 3"], [damaged])
+    with pytest.raises(UnreadableError, match=r"damaged PDF file \(page 2: Unsupported filter"):
+        read("none.pdf", "", "damaged")
 
 
 def test_pdf_without_pypdf(tmp_path, monkeypatch) -> None:

@@ -464,24 +464,40 @@ def _pages(reader: PdfReader, left_out: list[str]) -> Iterator[Piece]:
     start = 0
     found = False
     pictures: list[int] = []
-    number = 0
-    try:
-        for number, page in enumerate(reader.pages, start=1):
+    damaged: dict[int, str] = {}
+    for number in range(1, _number_of_pages(reader) + 1):
+        try:
+            page = reader.pages[number - 1]
             text = page.extract_text()
-            if any(c.isalnum() for c in text):
-                found = True
-            elif len(page.images):
+            has_words = any(c.isalnum() for c in text)
+            if not has_words and len(page.images):
                 pictures.append(number)
-            yield Piece(f"page {number}", text, start)
-            start += len(text)
-    except Exception as error:  # noqa: BLE001 - damaged files fail in as many ways as there are
-        raise UnreadableError(f"is a damaged PDF file (page {max(number, 1)}: {_words(error)})") from None
+        except Exception as error:  # noqa: BLE001 - damaged pages fail in as many ways as there are
+            damaged[number] = _words(error)
+            continue
+        found = found or has_words
+        yield Piece(f"page {number}", text, start)
+        start += len(text)
+    if damaged and not found:
+        number, why = next(iter(damaged.items()))
+        raise UnreadableError(f"is a damaged PDF file (page {number}: {why})")
     if not found:
         raise UnreadableError("holds no text (a scan?); run OCR over it first")
+    if damaged:
+        left_out.append(f"has damaged pages ({_numbers([*damaged])}: {next(iter(damaged.values()))}); write it anew")
     if pictures:
-        more = ", …" * (len(pictures) > _PAGES_NAMED)
-        numbers = ", ".join(map(str, pictures[:_PAGES_NAMED])) + more
-        left_out.append(f"has pages of pictures without text ({numbers}; a scan?); run OCR over them")
+        left_out.append(f"has pages of pictures without text ({_numbers(pictures)}; a scan?); run OCR over them")
+
+
+def _number_of_pages(reader: PdfReader) -> int:
+    try:
+        return len(reader.pages)
+    except Exception as error:  # noqa: BLE001 - as above
+        raise UnreadableError(f"is a damaged PDF file ({_words(error)})") from None
+
+
+def _numbers(pages: list[int]) -> str:
+    return ", ".join(map(str, pages[:_PAGES_NAMED])) + ", …" * (len(pages) > _PAGES_NAMED)
 
 
 def _words(error: BaseException) -> str:
