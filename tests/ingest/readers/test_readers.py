@@ -52,6 +52,8 @@ PLAIN = [("a", "r", "b", (), None), ("c", "r", "d", (), None)]
         ("t.csv", ":START_ID(Person),:END_ID,:TYPE\na,b,r\nc,d,r\n"),
         ("t.csv", 'subject;relation;object\na;r;b\n"c";r;d\n'),
         ("t.csv", "from,type,to\na,r,b\nc,r,d\n"),
+        ("t.csv", "node_1,node_2,edge\na,b,r\nc,d,r\n"),
+        ("t.csv", "Relation Type,Head Entity,Tail-Entity\nr,a,b\nr,c,d\n"),
         ("t.jsonl", '{"source":"a","target":"b","relationship":"r"}\n{"from":"c","to":"d","type":"r"}\n'),
         ("t.jsonl", '{"subject":"a","relation":"r","object":"b"}\n{"h":"c","p":"r","t":"d"}\n'),
         ("t.txt", '{"head":"a","predicate":"r","tail":"b"}\n{"s":"c","r":"r","o":"d"}\n'),
@@ -64,6 +66,26 @@ def test_formats(tmp_path, name, content):
 def test_the_surest_column_names_the_relation(tmp_path):
     gephi = "Source,Target,Type,Id,Label\na,b,Directed,1,r\n"
     assert rows_of(tmp_path / "g.csv", gephi) == [("a", "r", "b", (("Type", "Directed"), ("Id", "1")), None)]
+
+
+def test_a_source_beside_a_head_is_a_qualifier(tmp_path):
+    expected = [("a", "r", "b", (("source", "page 3"),), None)]
+    assert rows_of(tmp_path / "t.csv", "source,head,relation,tail\npage 3,a,r,b\n") == expected
+    row = '{"source": "page 3", "head": "a", "relation": "r", "tail": "b"}\n'
+    assert rows_of(tmp_path / "t.jsonl", row) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "missing"),
+    [("source,target,weight", "relation"), ("source,target", "relation"), ("subject,relation,area", "object")],
+)
+def test_a_header_without_a_part_is_refused(tmp_path, header, missing):
+    with pytest.raises(KnowledgeError, match=rf"has the columns .*; name the one of the {missing} '{missing}'$"):
+        rows_of(tmp_path / "edges.csv", f"{header}\na,b,3\nc,d,4\n")
+
+
+def test_single_letters_are_no_header(tmp_path):
+    assert rows_of(tmp_path / "t.csv", "s,r,x\n") == [("s", "r", "x", (), None)]
 
 
 def test_semicolons_in_cells_part_no_columns(tmp_path):
@@ -94,8 +116,8 @@ def test_iris_in_columns_are_no_rdf(tmp_path):
 
 
 def test_quoted_csv_keeps_delimiters(tmp_path):
-    (row,) = rows_of(tmp_path / "t.csv", '"a, ""b""\nc",r,"d|e\tf"\n')
-    assert row[:3] == ('a, "b"\nc', "r", "d|e\tf")
+    (row,) = rows_of(tmp_path / "t.csv", '\n"a, ""b""\n\n \nc",r,"d|e\tf"\n  \n\n')
+    assert row[:3] == ('a, "b"\n\n \nc', "r", "d|e\tf")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -35,16 +36,22 @@ TripleRow: TypeAlias = tuple[str, str, str, Qualifiers, str | None]
 """Subject, relation, object, qualifiers, and the datatype of an object that the file marks as a literal: None where it
 is not marked, "" where it is without a type."""
 
-_SUBJECT = frozenset({"subject", "subj", "s", "head", "h", "source", "from", "subject_id", "head_id", ":start_id"})
-_RELATION = frozenset({"relation", "rel", "r", "predicate", "pred", "p", "property", "edge"})
-_OBJECT = frozenset({"object", "obj", "o", "tail", "t", "target", "to", "value", "object_id", "tail_id", ":end_id"})
-_RELATIONS = (
-    _RELATION,
-    frozenset({"relationship", "relationship_type", "relation_type", "rel_type", "edge_type", ":type"}),
-    frozenset({"label", "edge_label"}),
-    frozenset({"type"}),
-)
-"""Names of a header's column of relations, the surest first: a `type` beside a `label` says "Directed"."""
+# Names of the columns of a header, the surest first: a `source` beside a `head` says where a row is from, a `type` beside
+# a `label` may be "Directed".
+# fmt: off
+_SUBJECT = [
+    ":start_id", "subject_id", "head_id", "subject", "subj", "s", "head", "h", "subject_name", "head_entity", "source_node",
+    "start_node", "node1", "node_1", "entity1", "entity_1", "source_id", "source_name", "source", "from",
+]
+_RELATION = [
+    ":type", "relation", "rel", "r", "predicate", "pred", "p", "property", "edge", "relationship", "relationship_type",
+    "relation_type", "relation_name", "rel_type", "edge_type", "label", "edge_label", "type",
+]
+_OBJECT = [
+    ":end_id", "object_id", "tail_id", "object", "obj", "o", "tail", "t", "object_name", "tail_entity", "target_node",
+    "end_node", "node2", "node_2", "entity2", "entity_2", "target_id", "target_name", "target", "to", "value",
+]
+# fmt: on
 _QUALIFIERS = frozenset({"qualifier", "qualifiers"})
 _LITERAL = frozenset({"literal", "is_literal"})
 _TRUE = frozenset({"1", "true", "yes", "y", "t"})
@@ -62,7 +69,8 @@ _TYPED = re.compile(
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 LONGEST_PASSAGE = 1_000_000
 """Characters: a text is encoded as a whole, which takes some fifty times its length of memory."""
-_COLUMNS = 3
+_PARTS = ("subject", "relation", "object")
+_COLUMNS = len(_PARTS)
 _BATCH_ROWS = 50_000
 _HEAD_ROWS = 200
 _AS_WRITTEN_SHARE = 0.9
@@ -105,7 +113,8 @@ def read_triples(path: Path, rejects: Rejects) -> Iterator[TripleBatch]:
     """The triples of one file, in its order. Malformed rows go to `rejects`.
 
     Raises:
-        KnowledgeError: the file is missing, empty, not UTF-8, damaged or of no known format.
+        KnowledgeError: the file is missing, empty, not UTF-8, damaged or of no known format, or its header names but two
+            parts of a triple.
     """
     form = format_of(path, sample_of(path))
     if form == "jsonl":
@@ -148,7 +157,11 @@ class ColumnLayout:
     @classmethod
     def of(cls, path: Path, form: Format) -> ColumnLayout:
         """The layout of a TSV, CSV or pipe file."""
-        return cls([cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)])
+        head = [cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)]
+        if head and (missing := _part_without_column(head[0])):
+            names = ", ".join(" ".join(cell.split()) for cell in head[0])[:200]
+            raise KnowledgeError(f"{path} has the columns {names}; name the one of the {missing} '{missing}'")
+        return cls(head)
 
     def marked(self, cells: Sequence[str]) -> bool:
         """Whether the row's own column says that its object is a literal."""
@@ -193,7 +206,7 @@ def _triples_in(
         if obj[:1] == '"':
             obj, datatype = literal_of(obj)
         if not (subject and relation and obj):
-            rejects.add(path, line, f"empty {'subject' if not subject else 'relation' if not relation else 'object'}")
+            rejects.add(path, line, f"empty {_PARTS[[bool(subject), bool(relation), bool(obj)].index(False)]}")
             continue
         if plain and len(cells) == _COLUMNS:
             yield subject, relation, obj, (), datatype
@@ -203,16 +216,34 @@ def _triples_in(
         yield subject, relation, obj, layout.qualifiers(cells), datatype
 
 
+@lru_cache(maxsize=1024)
+def _column_name(cell: str) -> str:
+    """What the names above call a column: "Source Node" is source_node; ":START_ID(Person)" is :start_id."""
+    return re.sub(r"[\s-]+", "_", cell.partition("(")[0].strip().casefold())
+
+
+def _columns(names: Sequence[str]) -> tuple[int, int, int, int]:
+    """Columns of subject, relation, object and literal flag; -1: none."""
+
+    def column(known: Iterable[str]) -> int:
+        return next((names.index(name) for name in known if name in names), -1)
+
+    return column(_SUBJECT), column(_RELATION), column(_OBJECT), column(_LITERAL)
+
+
 def _header(cells: Sequence[str]) -> tuple[int, int, int, int] | None:
-    """Columns of subject, relation, object and literal flag (-1: none) if the row is a header."""
-    names = [cell.partition("(")[0].strip().casefold() for cell in cells]  # ":START_ID(Person)", as neo4j-admin writes
-
-    def column(known: frozenset[str]) -> int:
-        return next((i for i, name in enumerate(names) if name in known), -1)
-
-    relation = next((at for known in _RELATIONS if (at := column(known)) >= 0), -1)
-    found = column(_SUBJECT), relation, column(_OBJECT), column(_LITERAL)
+    """The columns if the row is a header."""
+    found = _columns([_column_name(cell) for cell in cells])
     return found if min(found[:_COLUMNS]) >= 0 else None
+
+
+def _part_without_column(cells: Sequence[str]) -> str:
+    """The part of a triple that a header does not name; "" if it names all or the row is no header.
+
+    Single letters may be names of things.
+    """
+    found = _columns([name if len(name) > 1 else "" for name in map(_column_name, cells)])[:_COLUMNS]
+    return _PARTS[found.index(-1)] if found.count(-1) == 1 and _header(cells) is None else ""
 
 
 def _written_values(rows: Sequence[Sequence[str]]) -> bool:
@@ -247,17 +278,16 @@ def literal_of(text: str) -> tuple[str, str | None]:
 
 def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
     for line, row in read_objects(path, rejects):
-        keys = {name.casefold(): name for name in row}
-        relations = next((known for known in _RELATIONS if not known.isdisjoint(keys)), _RELATION)
-        named = [next((keys[k] for k in keys if k in known), None) for known in (_SUBJECT, relations, _OBJECT)]
+        keys = {_column_name(name): name for name in row}
+        named = [next((keys[k] for k in known if k in keys), None) for known in (_SUBJECT, _RELATION, _OBJECT)]
         if None in named:
-            missing = ("subject", "relation", "object")[named.index(None)]
+            missing = _PARTS[named.index(None)]
             rejects.add(path, line, f"no {missing}")
             continue
         values = [row[name] for name in named if name is not None]
         texts = [_text(value) for value in values]
         if not all(texts):
-            which = ("subject", "relation", "object")[[bool(text) for text in texts].index(False)]
+            which = _PARTS[[bool(text) for text in texts].index(False)]
             rejects.add(path, line, f"{which} is empty or no text")
             continue
         subject, relation, obj = (text for text in texts if text)

@@ -80,11 +80,11 @@ def suffix_of(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() in _OPENERS else path).suffix.lower()
 
 
-def read_lines(path: Path, rejects: Rejects) -> Iterator[tuple[int, str]]:
-    """Number (from 1) and text of each line that is not blank; undecodable lines become rejects."""
+def read_lines(path: Path, rejects: Rejects, *, blank: bool = False) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line, with `blank` the blank ones too; undecodable lines become rejects."""
     with open_binary(path) as stream:
         for first, block in read_blocks(stream):
-            yield from numbered_lines(path, first, block, rejects)
+            yield from numbered_lines(path, first, block, rejects, blank=blank)
 
 
 def read_blocks(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -96,8 +96,10 @@ def read_blocks(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         first += block.count(b"\n")
 
 
-def numbered_lines(path: Path, first: int, block: bytes, rejects: Rejects) -> Iterator[tuple[int, str]]:
-    """Number and text of each line of a block that is not blank; undecodable lines become rejects."""
+def numbered_lines(
+    path: Path, first: int, block: bytes, rejects: Rejects, *, blank: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Number and text of each line of a block, as `read_lines` gives them."""
     for number, raw in enumerate(BytesIO(block), first):
         if len(raw) >= LINE_LIMIT:
             raise _too_long(path, number)
@@ -108,7 +110,7 @@ def numbered_lines(path: Path, first: int, block: bytes, rejects: Rejects) -> It
             continue
         if "\0" in line:
             rejects.add(path, number, "contains a NUL character")
-        elif line and not line.isspace():
+        elif blank or not line.isspace():
             yield number, line.rstrip("\r\n")
 
 
@@ -199,7 +201,8 @@ def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
 
 def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each row of a TSV, CSV or pipe file (JSON Lines: see `read_objects`)."""
-    return cells_of(read_lines(path, rejects), path, form, rejects)
+    # A quoted cell may have blank lines.
+    return cells_of(read_lines(path, rejects, blank=form in _DELIMITERS), path, form, rejects)
 
 
 def cells_of(
@@ -232,7 +235,7 @@ def cells_of(
         # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
         if cells and last > first and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
             rejects.add(path, first, f"a quote is opened and not closed; lines {first} to {last} are not used")
-        elif cells:
+        elif len(cells) > 1 or any(map(str.strip, cells)):
             yield last, cells
 
 
