@@ -30,6 +30,7 @@ from thinkgraph.nodes.doubt.asked_kind import (
     sort_of_objects,
     words_of,
 )
+from thinkgraph.nodes.doubt.compared import Comparison
 from thinkgraph.nodes.doubt.walk import Surroundings, Walk, names_doer, names_object
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
@@ -56,7 +57,7 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
     if not answers or not (walk.compares or asks_for_something(walk.question)):
         return ""
     asked = asked_for(walk.question)
-    if walk.compares and (against := walk.uncompared(answers) or walk.outdone(answers) or walk.apart(answers)):
+    if walk.compares and (against := Comparison(walk).fault(answers)):
         return f"the question compares, and {against}"
     if not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
         return _words(asked, answers[0], "what it asks about")

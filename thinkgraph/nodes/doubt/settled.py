@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.doubt.asked_kind import asked_for, counted_noun, root_of, words_of
+from thinkgraph.nodes.doubt.compared import Comparison
 from thinkgraph.nodes.doubt.misfit import MAX_LOOKED_UP, is_named, sort_of
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.runtime import requests
@@ -23,12 +24,13 @@ def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
 
     Args: as of `misfit`.
     """
-    if weighed := walk.weighed(answers):
+    comparison = Comparison(walk)
+    if weighed := comparison.weighed(answers):
         # "The capital of the larger one" is next to it, as other towns are.
         is_weighed = all(fold(answer) == fold(weighed.own) or walk.named(answer) for answer in answers)
         return is_weighed and weighed.mine > weighed.others
-    if walk.shared:
-        return _are_all(answers, walk)
+    if comparison.shared:
+        return _are_all(answers, comparison)
     if counted := counted_noun(walk.question):
         return len(answers) == 1 and _counts(answers[0], counted, walk)
     if not (yield from is_named(answers, walk)):
@@ -41,10 +43,11 @@ def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
     return all(sort_of(one) == asked.sort for one in typed)
 
 
-def _are_all(answers: Sequence[str], walk: Walk) -> bool:
+def _are_all(answers: Sequence[str], comparison: Comparison) -> bool:
     """Whether the answers are all that the things named have in common by one relation, the only one or the one that the question says."""
-    said = [way for way in walk.shared if walk.says(way[0])] or list(walk.shared)
-    return len(said) == 1 and walk.ids(map(fold, answers)) == walk.shared[said[0]]
+    walk, shared = comparison.walk, comparison.shared
+    said = [way for way in shared if walk.says(way[0])] or list(shared)
+    return len(said) == 1 and walk.ids(map(fold, answers)) == shared[said[0]]
 
 
 def _counts(answer: str, counted: str, walk: Walk) -> bool:

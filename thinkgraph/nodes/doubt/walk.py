@@ -9,21 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
-from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, sentences_of, title_and_sentences, triple_ids
-from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, measure_of, root_of, words_of
-from thinkgraph.prompts.lines import one_line
+from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, title_and_sentences, triple_ids
+from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, root_of, words_of
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
-from thinkgraph.tools.grounding import chooses, chooses_smaller, compared_by, compares, fold, names_in, naming, numbers
+from thinkgraph.tools.grounding import compares, fold, names_in, naming
 from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
-_YEARS = (1000, 2100)
-"""The first and the last number that may be a year."""
-_ASKS_SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
 _ASKS_BESIDE = re.compile(
     r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?|alongside|together|fellow"
     r"|(?:sibling|brother|sister|cousin|neighbou?r|colleague|peer|rival|co-?star|\w+mate)s?)\b",
@@ -75,15 +70,6 @@ def names_object(relation: str) -> bool:
     return not re.search(r"[ _]of$", relation)
 
 
-class Weighed(NamedTuple):
-    """Two things compared: the answer's and the best of the others, with their values, the greater the better."""
-
-    own: str
-    mine: float
-    best: str
-    others: float
-
-
 class Walk:
     """The cited statements as steps away from what the question names."""
 
@@ -131,7 +117,7 @@ class Walk:
         return name in asked
 
     @cached_property
-    def _named(self) -> set[str]:
+    def things_named(self) -> set[str]:
         """Ids of the things that the question names."""
         return {key for key, label in self.things.items() if self.named(label)}
 
@@ -230,7 +216,7 @@ class Walk:
     def _aside(self) -> set[str]:
         if self.compares or _ASKS_BESIDE.search(self.question) or any(one["kind"] == "chunk" for one in self.items):
             return set()
-        return self._reached(self._named) - self._reached(self._named, straight=True)
+        return self._reached(self.things_named) - self._reached(self.things_named, straight=True)
 
     def _reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
         """What the statements lead to from there; `straight`: without a way into a list and out again, as of `is_aside`."""
@@ -283,121 +269,6 @@ class Walk:
                 if fold(label) == answer and names_object(triple["relation_label"]) == is_object
             )
         )
-
-    def uncompared(self, answers: Sequence[str]) -> str:
-        """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
-        if len(answers) > 1 and (chooses(self.question) or all(map(self.named, answers))):
-            return "only one of the things that it names is the answer"
-        if described := [
-            one
-            for one in answers
-            if re.search(rf"\b(?:from|by|with|in|at|on) (?:the )?{re.escape(fold(one))} ", self.asked)
-        ]:
-            return f"{one_line(described[0])} only tells which things it compares"
-        word = compared_by(self.question)
-        if not word or any(word in fold(one["relation_label"]) for one in self.triples) or self._tells_which(word):
-            return ""
-        if self._values() > 1 or (self.communities and not self._is_measured(answers)):
-            return ""
-        return "the lines cited do not have two values"
-
-    def outdone(self, answers: Sequence[str]) -> str:
-        """Which value makes another thing the answer, see `weighed`; empty where none does."""
-        weighed = self.weighed(answers)
-        if weighed is None or weighed.mine >= weighed.others:
-            return ""
-        return f"{weighed.best} has {abs(weighed.others):.10g} where {weighed.own} has {abs(weighed.mine):.10g}"
-
-    def weighed(self, answers: Sequence[str]) -> Weighed | None:
-        """The values by which a question chooses between things ("higher, A or B"), where the statements have them for both; None where
-        they leave it open. The answer is one of the things, or next to one of them alone.
-        """
-        if not chooses(self.question):
-            return None
-        values = self._compared_values()
-        compared = set().union(*(self._having(thing, values) for thing in self._named))
-        own = {key for answer in answers for thing in self.about(answer).ids for key in self._having(thing, values)}
-        if not (len(own) == 1 and own < compared):
-            return None
-        (mine,) = own
-        sign = -1 if chooses_smaller(self.question) else 1
-        best = max(compared - own, key=lambda key: (sign * values[key], key))
-        told = [one_line(self.things[key]) for key in (mine, best)]
-        return Weighed(told[0], sign * values[mine], told[1], sign * values[best])
-
-    @cached_property
-    def shared(self) -> Mapping[tuple[str, bool], set[str]]:
-        """What the things that the question names have in common, by relation and direction, where it asks for that ("both"); else
-        nothing.
-        """
-        if len(self._named) < 2 or not _ASKS_SHARED.search(self.question):  # noqa: PLR2004 - one has nothing in common
-            return {}
-        ways = {(label, is_object) for _, label, is_object in self.lists}
-        shared = {way: set.intersection(*(self.lists.get((one, *way), set()) for one in self._named)) for way in ways}
-        return {way: ends for way, ends in shared.items() if ends}
-
-    def apart(self, answers: Sequence[str]) -> str:
-        """Which answer only some of the things have that a question asks about together ("both"), where all have another one by the same
-        relation; empty where none.
-        """
-        for answer in answers:
-            ids = self.about(fold(answer)).ids
-            ways = {
-                (label, is_object) for (_, label, is_object), ends in self.lists.items() if not ids.isdisjoint(ends)
-            }
-            if (known := ways & self.shared.keys()) and not any(ids & self.shared[way] for way in known):
-                return f"only some of the things that it names have {one_line(answer)}"
-        return ""
-
-    def _compared_values(self) -> dict[str, float]:
-        """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Numbers that
-        may be years are not compared, unless the relation says that it measures something.
-        """
-        found: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        for one in self.triples:
-            # Neither below zero, nor of a unit ("1.2 billion").
-            bare = one["literal"] and re.fullmatch(r"[\d\s.,']+", one["object_label"])
-            if bare and len(told := numbers(one["object_label"])) == 1:
-                found[one["relation_label"]][one["subject"]] = float(told.pop())
-        measured = [
-            label
-            for label, values in found.items()
-            if len(values) > 1
-            and (measure_of(label) or not any(_YEARS[0] <= one <= _YEARS[1] for one in values.values()))
-        ]
-        said = [label for label in measured if self.says(label)] or measured
-        return found[said[0]] if len(said) == 1 else {}
-
-    def _having(self, thing: str, values: Mapping[str, float]) -> set[str]:
-        """The thing itself if it has a value, else the only thing next to it that has one; nothing where several do."""
-        if thing in values:
-            return {thing}
-        near = {end for one in self.triples if thing in both_ends(one) for end in both_ends(one)} & values.keys()
-        return near if len(near) == 1 else set()
-
-    def _is_measured(self, answers: Sequence[str]) -> bool:
-        """Whether a value that the question names is said of an answer. A community that only leads on from what was compared is cited
-        without the others.
-        """
-        own = {
-            one["relation_label"]
-            for one in self.triples
-            if one["literal"] and fold(one["subject_label"]) in map(fold, answers)
-        }
-        return any(map(self.says, own))
-
-    def _tells_which(self, word: str) -> bool:
-        """Whether a word that compares stands before a cited relation to things ("largest export partner"), whose values are not told."""
-        following = map(root_of, self.asked.partition(f" {word} ")[2].split()[:2])
-        labels = {one["relation_label"] for one in self.triples if not one["literal"]}
-        return not {root for label in labels for root in map(root_of, words_of(label))}.isdisjoint(following)
-
-    def _values(self) -> int:
-        """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
-        told = [one["object_label"] for one in self.triples if one["literal"]]
-        told += [value for one in self.triples for name, value in one["qualifiers"] if self.says(name)]
-        told += [said for item in self.items if item["kind"] == "chunk" for said in sentences_of(item, self.texts)]
-        return sum(len(numbers(text)) for text in told)
 
     def _distances(self) -> dict[str, int]:
         labels = {key: label for triple in self.triples for key, label, _ in ends_of(triple)}
