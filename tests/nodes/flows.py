@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.state.knowledge import Entity
+from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.testing.memory import MemoryGraphStore
 
 
@@ -19,6 +19,21 @@ class TypedStore(MemoryGraphStore):
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """See GraphStore."""
         return [one and {**one, "type": self.types.get(one["id"], "")} for one in super().entities(ids)]
+
+
+def triple(key: str, subject: str, relation: str, end: str, *, literal: bool = False, **qualifiers: str) -> Triple:
+    """A statement about things whose ids are their labels."""
+    return Triple(
+        id=key,
+        subject=subject,
+        relation=relation,
+        object=end,
+        subject_label=subject,
+        relation_label=relation,
+        object_label=end,
+        literal=literal,
+        qualifiers=list(qualifiers.items()),
+    )
 
 
 def deps_of(graph: MemoryGraphStore, embedder: Any) -> Any:

@@ -26,24 +26,30 @@ _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
-DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
+YES_OR_NO = frozenset({"yes", "no", "true", "false"})
+DERIVED = YES_OR_NO | {"supports", "refutes", "not enough info"}
 _SMALL = frozenset(
     "a an and are as at be by for from in is it its of on or that the to was were with".split()  # noqa: SIM905
 )
 _ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b.*\?", re.IGNORECASE | re.DOTALL)
-_ASKS_WHETHER = re.compile(
-    r"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?"
-    r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
-    re.IGNORECASE,
+_AUXILIARY = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)"
+_ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{_AUXILIARY}\b", re.IGNORECASE)
+# "Can you name …", "Is there a …" ask for a thing.
+_YES_OR_NO = re.compile(
+    rf"\W*{_AUXILIARY} (?!(?:you|there|any\w*|some\w*|i|we)\b)(?!.*\bor\b).*\?\s*$", re.IGNORECASE | re.DOTALL
 )
-_HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low)er"
+_HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm)er"
 _DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
 _MORE = rf"\b(?:more|less|fewer|{_HIGHER})\b"
 _CHOOSES = re.compile(
     rf"^(?!.*\bthan\b).*(?:{_MORE}.*\bor\b|\bwhich of (?:the two|them)\b.*{_MORE})", re.IGNORECASE | re.DOTALL
 )
-_SMALLER = re.compile(r"\b(?:less|fewer|smaller|shorter|lower|younger)\b", re.IGNORECASE)
+_SMALLER = re.compile(
+    r"\b(?:less|fewer|least|fewest|poorer|colder|(?:small|short|low|young)(?:er|est))\b", re.IGNORECASE
+)
+_SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
+_WHICH_OF = re.compile(r"\bwhich(?: one)? of\b.*\band\b", re.IGNORECASE | re.DOTALL)
 _COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
@@ -55,14 +61,29 @@ def beside_the_point(answer: str, question: str) -> bool:
     """Whether an answer is the question itself, or yes or no to an English one that asks for a thing ("In which country …?")."""
     if fold(answer) == fold(question):
         return True
-    if fold(answer) not in {"yes", "no", "true", "false"}:
+    if fold(answer) not in YES_OR_NO:
         return False
     return _ASKS_FOR.search(question) is not None and _ASKS_WHETHER.search(question) is None
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Whether an English question asks for nothing but yes or no ("Does A border B?")."""
+    return _YES_OR_NO.match(question) is not None and _ASKS_FOR.search(question) is None
 
 
 def compares(question: str) -> bool:
     """Whether an English question compares things, so that its answer stands on what is said about the others too."""
     return _COMPARES.search(question) is not None
+
+
+def asks_shared(question: str) -> bool:
+    """Whether an English question asks for what several things share ("both A and B")."""
+    return _SHARED.search(question) is not None
+
+
+def may_name_answer(question: str) -> bool:
+    """Whether the answer may be one of the things that an English question names: it compares, and not by "both" alone."""
+    return compares(_SHARED.sub("", question)) or _WHICH_OF.search(question) is not None
 
 
 def compared_by(question: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -10,37 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nodes.flows import outcome
+from nodes.flows import triple
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide
 from thinkgraph.nodes.doubt.judged import Judged, going_back, judged, may_backtrack, rounds_since, turned
-from thinkgraph.nodes.doubt.misfit import misfit
-from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.kinds import Judgement
-from thinkgraph.state.evidence import EvidenceItem, Path, path_item
-from thinkgraph.state.knowledge import Relation, Triple
+from thinkgraph.state.evidence import Path, path_item
+from thinkgraph.state.knowledge import Relation
 from thinkgraph.state.settings import DoubtSettings
 
 QUESTION = "How many people live in the country where the Volga ends?"
 FAULT = "the question asks for a number, and {} is a name"
 AGAIN = f"{FAULT}; it was given again all the same"
 NAMED = "the question asks for a number, and Volga is what it asks about"
-
-
-def triple(key: str, subject: str, relation: str, end: str, *, literal: bool = False) -> Triple:
-    return Triple(
-        id=key,
-        subject=subject,
-        relation=relation,
-        object=end,
-        subject_label=subject,
-        relation_label=relation,
-        object_label=end,
-        literal=literal,
-        qualifiers=[],
-    )
 
 
 TRIPLES = {
@@ -203,103 +187,3 @@ def test_rounds_are_counted_from_the_last_way_back() -> None:
     state.update(going_back(state))
     assert (state["backtracked"], rounds_since(state)) == (1, 0)
     assert rounds_since({**state, "round": 5}) == 2
-
-
-def compared(question: str, *answers: str, triples: Sequence[Triple] = (), communities: bool = False) -> str:
-    """What `misfit` says of answers that stand on these statements, each a line of its own."""
-    known = {one["id"]: one for one in triples}
-    items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
-    if communities:
-        items = [EvidenceItem(id="c", kind="community", score=1.0, round=1, triples=list(known), totals=[])]
-    return str(outcome(misfit(answers, Walk(question, items, Texts(known, {}))), DEPS))
-
-
-BOTH = [triple("k", "Kenya", "population", "53", literal=True), triple("u", "Uganda", "population", "48", literal=True)]
-SMALLER = "Which is smaller, Kenya or Uganda?"
-ALONE = "the question compares, and the lines cited do not have two values"
-
-
-def test_a_comparison_needs_two_values_and_one_answer() -> None:
-    assert compared(SMALLER, "Uganda", triples=BOTH) == ""
-    assert compared(SMALLER, "Uganda", triples=BOTH[1:]) == ALONE
-    fewer = "Which has the smallest population, Kenya or Uganda?"
-    assert compared(fewer, "Uganda", triples=BOTH[1:], communities=True) == ALONE
-    assert compared(fewer, "Uganda", triples=BOTH, communities=True) == ""
-    leading = [triple("c", "Uganda", "capital", "Kampala")]
-    assert (
-        compared("What is the capital of the smallest neighbour?", "Kampala", triples=leading, communities=True) == ""
-    )
-    assert compared(SMALLER, "Uganda", "Kenya", triples=BOTH).endswith(
-        "only one of the things that it names is the answer"
-    )
-    # What stands before a relation to things tells which of them it is.
-    buyer = [triple("b", "Kenya", "export partner", "Uganda"), triple("c", "Uganda", "capital", "Kampala")]
-    asked = "What is the capital of the country that is the largest export partner of Kenya?"
-    assert compared(asked, "Kampala", triples=buyer) == ""
-    # A relation may say itself which is the smallest.
-    town = [triple("t", "Kenya", "smallest town", "Osk")]
-    assert compared("What is the smallest town of Kenya?", "Osk", triples=town) == ""
-
-
-def test_the_value_decides_between_two_things() -> None:
-    assert compared(SMALLER, "Kenya", triples=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
-    assert compared("Which has more people, Kenya or Uganda?", "Kenya", triples=BOTH) == ""
-    capitals = [triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
-    described = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
-    fault = "the question compares, and Kenya has 53 where Uganda has 48"
-    assert compared(described, "Uganda", triples=[*BOTH, *capitals]) == fault
-    assert (
-        compared("What is the capital of the larger one, Kenya or Uganda?", "Kampala", triples=[*BOTH, *capitals])
-        == fault
-    )
-
-
-def test_values_that_may_not_be_meant_decide_nothing() -> None:
-    # Another relation may be meant.
-    areas = [triple("a", "Kenya", "area", "580", literal=True), triple("b", "Uganda", "area", "241", literal=True)]
-    assert compared(SMALLER, "Kenya", triples=[*BOTH, *areas]) == ""
-    assert compared("Which has the smaller area, Kenya or Uganda?", "Kenya", triples=[*BOTH, *areas]) != ""
-    # Who was born later is younger; an age is an age.
-    born = [triple("a", "Ann", "born", "1900", literal=True), triple("b", "Bea", "born", "1950", literal=True)]
-    assert compared("Who is older, Ann or Bea?", "Ann", triples=born) == ""
-    ages = [triple("a", "Ann", "age", "50", literal=True), triple("b", "Bea", "age", "40", literal=True)]
-    assert compared("Who is younger, Ann or Bea?", "Bea", triples=ages) == ""
-    assert (
-        compared("Who is younger, Ann or Bea?", "Ann", triples=ages)
-        == "the question compares, and Bea has 40 where Ann has 50"
-    )
-    # A value is missing, or both are equal.
-    assert compared(SMALLER, "Kenya", triples=[*BOTH[:1], triple("x", "Chad", "population", "9", literal=True)]) == ""
-    equal = [BOTH[0], triple("u", "Uganda", "population", "53", literal=True)]
-    assert compared(SMALLER, "Kenya", triples=equal) == ""
-
-
-def test_what_tells_the_things_compared_is_not_compared_itself() -> None:
-    question = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
-    triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi")]
-    assert compared(question, "Nairobi", triples=triples).endswith("Nairobi only tells which things it compares")
-    assert compared(question, "Kenya", triples=triples) == ""
-
-
-@pytest.mark.parametrize(
-    ("question", "one"),
-    [
-        ("Which has more people, the country ruled from Nairobi or the one ruled from Kampala?", True),
-        ("Which is larger: the neighbour of Gabon or that of Chad?", True),
-        ("Which countries have more than five rivers or lakes?", False),
-        ("Which are the largest cities of this lake or that river?", False),
-    ],
-)
-def test_of_things_that_are_described_one_is_the_answer_too(question: str, *, one: bool) -> None:
-    both = "only one of the things that it names is the answer"
-    triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
-    assert compared(question, "Kenya", "Uganda", triples=triples).endswith(both) == one
-
-
-def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
-    ages = [triple("m", "Austria", "median age", "44.5", literal=True)]
-    fault = "the question asks for age, and 44.5 is its median age"
-    assert compared("At what age may people vote in Austria?", "44.5", triples=ages) == fault
-    assert compared("What is the median age in Austria?", "44.5", triples=ages) == ""
-    area = [triple("a", "Austria", "area sq km", "83871", literal=True)]
-    assert compared("What is the area of Austria?", "83871", triples=area) == ""

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from thinkgraph.nodes.common.evidence_lines import sentences_of
 from thinkgraph.nodes.doubt.asked_kind import measure_of, root_of, words_of
-from thinkgraph.nodes.doubt.walk import Walk
+from thinkgraph.nodes.doubt.walk import Walk, names_object
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.knowledge import both_ends
-from thinkgraph.tools.grounding import chooses, chooses_smaller, compared_by, fold, numbers
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.knowledge import Triple, both_ends, ends_of
+from thinkgraph.tools.grounding import asks_shared, chooses, chooses_smaller, compared_by, fold, numbers
+from thinkgraph.tools.linking.lexical import stem
 
 _YEARS = (1000, 2100)
 """The first and the last number that may be a year."""
-_ASKS_SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
+_ORDERS = frozenset(map(stem, ["rank", "order", "position", "place", "number", "index", "year", "date"]))
+_RANKS_OTHERS = re.compile(
+    r"\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|one of|among|two|three|four|five|six|seven|eight|nine|ten|\d+)\b",
+    re.IGNORECASE,
+)
+"""Words that ask for another one than the first, or for several."""
 
 
 class Weighed(NamedTuple):
@@ -29,21 +37,35 @@ class Weighed(NamedTuple):
     others: float
 
 
+def _has_where(best: str, more: float, own: str, less: float) -> str:
+    return f"{one_line(best)} has {abs(more):.10g} where {one_line(own)} has {abs(less):.10g}"
+
+
+def _measures(triple: Triple) -> Iterator[tuple[str, float]]:
+    """The qualifiers that may measure something, by their numbers: neither a year nor a place in an order."""
+    for name, value in triple["qualifiers"]:
+        told = numbers(value)
+        if len(told) == 1 and _ORDERS.isdisjoint(words_of(name)):
+            number = float(told.pop())
+            if measure_of(name) or not _YEARS[0] <= number <= _YEARS[1]:
+                yield name, number
+
+
 class Comparison:
     """What the cited statements say of things that a question compares or names together ("both")."""
 
-    def __init__(self, walk: Walk) -> None:
-        """Args: the question, and the statements that its answers stand on."""
-        self.walk = walk
+    def __init__(self, walk: Walk, shown: Sequence[EvidenceItem] = ()) -> None:
+        """Args: the question, and the statements that its answers stand on; all the evidence that they were found in."""
+        self.walk, self.shown = walk, shown
 
     def fault(self, answers: Sequence[str]) -> str:
         """What speaks against answers; empty where nothing does."""
-        return self.uncompared(answers) or self.outdone(answers) or self.apart(answers)
+        return self.uncompared(answers) or self.outdone(answers) or self.outranked() or self.apart(answers)
 
     def uncompared(self, answers: Sequence[str]) -> str:
         """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
         if len(answers) > 1 and (chooses(self.walk.question) or all(map(self.walk.named, answers))):
-            return "only one of the things that it names is the answer"
+            return f"only one of the things that it names is the answer{self._values_told()}"
         if described := [
             one
             for one in answers
@@ -51,7 +73,7 @@ class Comparison:
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
         word = compared_by(self.walk.question)
-        if not word or any(word in fold(one["relation_label"]) for one in self.walk.triples) or self._tells_which(word):
+        if not word or any(word in fold(one["relation_label"]) for one in self.walk.triples) or self._ranking(word):
             return ""
         if self._values() > 1 or (self.walk.communities and not self._is_measured(answers)):
             return ""
@@ -62,7 +84,7 @@ class Comparison:
         weighed = self.weighed(answers)
         if weighed is None or weighed.mine >= weighed.others:
             return ""
-        return f"{weighed.best} has {abs(weighed.others):.10g} where {weighed.own} has {abs(weighed.mine):.10g}"
+        return _has_where(weighed.best, weighed.others, weighed.own, weighed.mine)
 
     def weighed(self, answers: Sequence[str]) -> Weighed | None:
         """The values by which a question chooses between things ("higher, A or B"), where the statements have them for both; None where
@@ -80,24 +102,37 @@ class Comparison:
         (mine,) = own
         sign = -1 if chooses_smaller(self.walk.question) else 1
         best = max(compared - own, key=lambda key: (sign * values[key], key))
-        told = [one_line(self.walk.things[key]) for key in (mine, best)]
-        return Weighed(told[0], sign * values[mine], told[1], sign * values[best])
+        return Weighed(self.walk.things[mine], sign * values[mine], self.walk.things[best], sign * values[best])
+
+    @cached_property
+    def together(self) -> set[str]:
+        """Ids of the things that the question names together ("both A and B"), of all that it names where it does not say which; none
+        where it does not ask for what they share.
+        """
+        if not asks_shared(self.walk.question):
+            return set()
+        things = {key: fold(self.walk.things[key]).removeprefix("the ") for key in self.walk.things_named}
+        asked = self.walk.asked.replace(" the ", " ")
+        pairs = [
+            {one, other}
+            for one, other in itertools.permutations(things, 2)
+            if f" both {things[one]} and {things[other]} " in asked
+        ]
+        return set().union(*pairs) or set(things)
 
     @cached_property
     def shared(self) -> Mapping[tuple[str, bool], set[str]]:
-        """What the things that the question names have in common, by relation and direction, where it asks for that ("both"); else
-        nothing.
-        """
-        named, lists = self.walk.things_named, self.walk.lists
-        if len(named) < 2 or not _ASKS_SHARED.search(self.walk.question):  # noqa: PLR2004 - one has nothing in common
+        """What things named together have in common, by relation and direction."""
+        together, lists = self.together, self.walk.lists
+        if len(together) < 2:  # noqa: PLR2004 - one has nothing in common
             return {}
         ways = {(label, is_object) for _, label, is_object in lists}
-        shared = {way: set.intersection(*(lists.get((one, *way), set()) for one in named)) for way in ways}
+        shared = {way: set.intersection(*(lists.get((one, *way), set()) for one in together)) for way in ways}
         return {way: ends for way, ends in shared.items() if ends}
 
     def apart(self, answers: Sequence[str]) -> str:
-        """Which answer only some of the things have that a question asks about together ("both"), where all have another one by the same
-        relation; empty where none.
+        """Which answer only some of the things have that a question names together, where all have another one by the same relation, or to
+        which the statements do not lead from one of them; empty where none.
         """
         for answer in answers:
             ids = self.walk.about(fold(answer)).ids
@@ -108,7 +143,20 @@ class Comparison:
             }
             if (known := ways & self.shared.keys()) and not any(ids & self.shared[way] for way in known):
                 return f"only some of the things that it names have {one_line(answer)}"
+            if ids and self.walk.is_whole:
+                for one in sorted(self.together):
+                    if ids.isdisjoint(self.walk.reached({one})):
+                        return (
+                            f"the lines cited do not lead from {one_line(self.walk.things[one])} to {one_line(answer)}"
+                        )
         return ""
+
+    def _values_told(self) -> str:
+        """The values of the things that the question names, in brackets; empty where only one has any."""
+        values = self._compared_values()
+        having = {key for thing in self.walk.things_named for key in self._having(thing, values)}
+        told = [f"{one_line(self.walk.things[key])} has {values[key]:.10g}" for key in sorted(having)]
+        return f" ({', '.join(told)})" if len(told) > 1 else ""
 
     def _compared_values(self) -> dict[str, float]:
         """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Numbers that
@@ -147,11 +195,49 @@ class Comparison:
         }
         return any(map(self.walk.says, own))
 
-    def _tells_which(self, word: str) -> bool:
-        """Whether a word that compares stands before a cited relation to things ("largest export partner"), whose values are not told."""
-        following = map(root_of, self.walk.asked.partition(f" {word} ")[2].split()[:2])
-        labels = {one["relation_label"] for one in self.walk.triples if not one["literal"]}
-        return not {root for label in labels for root in map(root_of, words_of(label))}.isdisjoint(following)
+    def _ranking(self, word: str) -> list[Triple]:
+        """The cited statements before whose relation a word that compares stands ("largest export partner"): it tells which are meant."""
+        words = self.walk.asked.partition(f" {word} ")[2].split()[:2]
+        following = set(map(root_of, words))
+        return [
+            one
+            for one in self.walk.triples
+            if not one["literal"] and not following.isdisjoint(map(root_of, words_of(one["relation_label"])))
+        ]
+
+    def outranked(self) -> str:
+        """Which thing has more than the one cited of what the question ranks by ("the largest export partner"), by a qualifier of the
+        same relation of the same thing; empty where none has.
+        """
+        word = compared_by(self.walk.question)
+        if not word or _RANKS_OTHERS.search(self.walk.question):
+            return ""
+        cited = self._ranking(word)
+        beside = Walk(self.walk.question, self.shown, self.walk.texts).triples if cited else []
+        for one in cited:
+            mine, best = self._first(one, cited), self._first(one, beside)
+            if mine and best and best[0] > mine[0]:
+                return _has_where(best[1], best[0], mine[1], mine[0])
+        return ""
+
+    def _first(self, like: Triple, triples: Iterable[Triple]) -> tuple[float, str] | None:
+        """The value of the statement that ranks first of those with the same relation of the same thing, the greater the better, and of
+        what; None where no qualifier measures.
+        """
+        at = 0 if names_object(like["relation_label"]) else 1
+        alike = [
+            one for one in triples if (one["relation"], both_ends(one)[at]) == (like["relation"], both_ends(like)[at])
+        ]
+        sign = -1 if chooses_smaller(self.walk.question) else 1
+        measure = self._measure(like)
+        told = [(value, ends_of(one)[1 - at][1]) for one in alike for name, value in _measures(one) if name == measure]
+        return max(((sign * value, label) for value, label in told), default=None)
+
+    def _measure(self, triple: Triple) -> str:
+        """The only qualifier that measures, of several the one that the question says; else empty."""
+        names = {name for name, _ in _measures(triple)}
+        said = {name for name in names if self.walk.says(name)} or names
+        return said.pop() if len(said) == 1 else ""
 
     def _values(self) -> int:
         """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""

@@ -36,7 +36,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
-from thinkgraph.tools.grounding import fold, naming
+from thinkgraph.tools.grounding import YES_OR_NO, asks_yes_or_no, fold, may_name_answer, naming
 from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
@@ -52,17 +52,15 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
     Args:
         answers: the answers.
         walk: the question, and the evidence that they stand on.
-        shown: all the evidence that the answers were found in, where the model cites the last one of a chain of communities alone.
+        shown: all the evidence that the answers were found in: of a chain of communities the model cites the last one alone, and what
+            it does not cite may be the larger one.
     """
-    if not answers or not (walk.compares or asks_for_something(walk.question)):
+    if not answers:
         return ""
     asked = asked_for(walk.question)
-    if walk.compares and (against := Comparison(walk).fault(answers)):
-        return f"the question compares, and {against}"
-    if not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
-        return _words(asked, answers[0], "what it asks about")
-    if asked is None:
-        return ""
+    against = _by_form(answers, asked, walk, shown)
+    if against or asked is None:
+        return against
     left = []
     for answer in answers:
         fault = _by_statements(fold(answer), asked, walk)
@@ -74,6 +72,22 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
         or (yield from _by_owner(answers, asked, walk))
         or (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk))
     )
+
+
+def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown: Sequence[EvidenceItem]) -> str:
+    """As `misfit`, by the form of the question: it asks for yes or no, compares, or names its answer itself."""
+    if asks_yes_or_no(walk.question):
+        replies = {fold(answer).split(" ")[0]: answer for answer in answers}
+        if others := [answer for reply, answer in replies.items() if reply not in YES_OR_NO]:
+            return f"the question asks for yes or no, and {one_line(others[0])} is neither"
+        if not walk.compares and replies.keys().isdisjoint({"no", "false"}):
+            return walk.unjoined
+    if walk.compares and (against := Comparison(walk, shown).fault(answers)):
+        return f"the question compares, and {against}"
+    asks = walk.compares or asks_for_something(walk.question)
+    if asks and not may_name_answer(walk.question) and all(walk.is_asked_about(fold(one), asked) for one in answers):
+        return _words(asked, answers[0], "what it asks about")
+    return ""
 
 
 def _off_the_way(answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem]) -> str:

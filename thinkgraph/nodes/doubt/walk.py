@@ -12,6 +12,7 @@ from functools import cached_property
 
 from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, title_and_sentences, triple_ids
 from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, root_of, words_of
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
 from thinkgraph.tools.grounding import compares, fold, names_in, naming
@@ -122,6 +123,11 @@ class Walk:
         return {key for key, label in self.things.items() if self.named(label)}
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all that is cited are paths: a text says more than its statements, and of a chain of communities only some are cited."""
+        return all(item["kind"] == "path" for item in self.items)
+
+    @property
     def is_rooted(self) -> bool:
         """Whether a thing in the statements shares a word with the question's names; True where it has none, and of a cited community,
         whose chain is not cited as a whole.
@@ -204,6 +210,18 @@ class Walk:
         names = {name for part in told for name in names_in(part) if content_tokens(name)}
         return {name for name in names - answers if not self.named(name)} if told or not chunks else None
 
+    @property
+    def unjoined(self) -> str:
+        """Which two names of the question nothing cited joins, in words; empty where all are, and where a text may tell more."""
+        named: defaultdict[str, set[str]] = defaultdict(set)
+        for key in sorted(self.things_named):
+            if self.things[key][:1].isupper():
+                named[self.things[key]].add(key)
+        first, *others = named or [""]
+        reached = self.reached(named[first])
+        apart = next((label for label in others if self.is_whole and reached.isdisjoint(named[label])), "")
+        return f"the lines cited do not join {one_line(first)} and {one_line(apart)}" if apart else ""
+
     def is_aside(self, answer: str) -> bool:
         """Whether each way to an answer enters a list by one of its things and leaves it by another: two countries are "member of" the same.
 
@@ -216,10 +234,10 @@ class Walk:
     def _aside(self) -> set[str]:
         if self.compares or _ASKS_BESIDE.search(self.question) or any(one["kind"] == "chunk" for one in self.items):
             return set()
-        return self._reached(self.things_named) - self._reached(self.things_named, straight=True)
+        return self.reached(self.things_named) - self.reached(self.things_named, straight=True)
 
-    def _reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
-        """What the statements lead to from there; `straight`: without a way into a list and out again, as of `is_aside`."""
+    def reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
+        """What the statements lead to from there, with it; `straight`: without a way into a list and out again, as of `is_aside`."""
         reached: set[str] = set()
         edge = set(start)
         while edge:

@@ -1,0 +1,217 @@
+"""Do the cited statements bear out what an answer to a comparison says?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from nodes.flows import deps_of, outcome, triple
+
+from thinkgraph.nodes.common.evidence_lines import Texts
+from thinkgraph.nodes.doubt.misfit import misfit
+from thinkgraph.nodes.doubt.walk import Walk
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
+
+DEPS = deps_of(MemoryGraphStore([]), HashEmbedder())
+
+
+def compared(
+    question: str,
+    *answers: str,
+    triples: Sequence[Triple] = (),
+    communities: bool = False,
+    beside: Sequence[Triple] = (),
+) -> str:
+    """What `misfit` says of answers that stand on these statements, each a line of its own, with others shown beside them."""
+    known = {one["id"]: one for one in [*triples, *beside]}
+    shown = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
+    items = shown[: len(triples)]
+    if communities:
+        items = [EvidenceItem(id="c", kind="community", score=1.0, round=1, triples=[*known], totals=[])]
+    return str(outcome(misfit(answers, Walk(question, items, Texts(known, {})), shown=shown), DEPS))
+
+
+BOTH = [triple("k", "Kenya", "population", "53", literal=True), triple("u", "Uganda", "population", "48", literal=True)]
+SMALLER = "Which is smaller, Kenya or Uganda?"
+ALONE = "the question compares, and the lines cited do not have two values"
+
+
+def test_a_comparison_needs_two_values_and_one_answer() -> None:
+    assert compared(SMALLER, "Uganda", triples=BOTH) == ""
+    assert compared(SMALLER, "Uganda", triples=BOTH[1:]) == ALONE
+    fewer = "Which has the smallest population, Kenya or Uganda?"
+    assert compared(fewer, "Uganda", triples=BOTH[1:], communities=True) == ALONE
+    assert compared(fewer, "Uganda", triples=BOTH, communities=True) == ""
+    leading = [triple("c", "Uganda", "capital", "Kampala")]
+    assert (
+        compared("What is the capital of the smallest neighbour?", "Kampala", triples=leading, communities=True) == ""
+    )
+    assert compared(SMALLER, "Uganda", "Kenya", triples=BOTH).endswith(
+        "only one of the things that it names is the answer (Kenya has 53, Uganda has 48)"
+    )
+    # A relation may say itself which is the smallest.
+    town = [triple("t", "Kenya", "smallest town", "Osk")]
+    assert compared("What is the smallest town of Kenya?", "Osk", triples=town) == ""
+
+
+def test_the_value_decides_between_two_things() -> None:
+    assert compared(SMALLER, "Kenya", triples=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
+    assert compared("Which has more people, Kenya or Uganda?", "Kenya", triples=BOTH) == ""
+    capitals = [triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
+    described = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
+    fault = "the question compares, and Kenya has 53 where Uganda has 48"
+    assert compared(described, "Uganda", triples=[*BOTH, *capitals]) == fault
+    assert (
+        compared("What is the capital of the larger one, Kenya or Uganda?", "Kampala", triples=[*BOTH, *capitals])
+        == fault
+    )
+
+
+def test_values_that_may_not_be_meant_decide_nothing() -> None:
+    # Another relation may be meant.
+    areas = [triple("a", "Kenya", "area", "580", literal=True), triple("b", "Uganda", "area", "241", literal=True)]
+    assert compared(SMALLER, "Kenya", triples=[*BOTH, *areas]) == ""
+    assert compared("Which has the smaller area, Kenya or Uganda?", "Kenya", triples=[*BOTH, *areas]) != ""
+    # Who was born later is younger; an age is an age.
+    born = [triple("a", "Ann", "born", "1900", literal=True), triple("b", "Bea", "born", "1950", literal=True)]
+    assert compared("Who is older, Ann or Bea?", "Ann", triples=born) == ""
+    ages = [triple("a", "Ann", "age", "50", literal=True), triple("b", "Bea", "age", "40", literal=True)]
+    assert compared("Who is younger, Ann or Bea?", "Bea", triples=ages) == ""
+    assert (
+        compared("Who is younger, Ann or Bea?", "Ann", triples=ages)
+        == "the question compares, and Bea has 40 where Ann has 50"
+    )
+    # A value is missing, or both are equal.
+    assert compared(SMALLER, "Kenya", triples=[*BOTH[:1], triple("x", "Chad", "population", "9", literal=True)]) == ""
+    equal = [BOTH[0], triple("u", "Uganda", "population", "53", literal=True)]
+    assert compared(SMALLER, "Kenya", triples=equal) == ""
+
+
+def test_what_tells_the_things_compared_is_not_compared_itself() -> None:
+    question = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
+    triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi")]
+    assert compared(question, "Nairobi", triples=triples).endswith("Nairobi only tells which things it compares")
+    assert compared(question, "Kenya", triples=triples) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "one"),
+    [
+        ("Which has more people, the country ruled from Nairobi or the one ruled from Kampala?", True),
+        ("Which is larger: the neighbour of Gabon or that of Chad?", True),
+        ("Which countries have more than five rivers or lakes?", False),
+        ("Which are the largest cities of this lake or that river?", False),
+    ],
+)
+def test_of_things_that_are_described_one_is_the_answer_too(question: str, *, one: bool) -> None:
+    both = "only one of the things that it names is the answer"
+    triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
+    assert (
+        compared(question, "Kenya", "Uganda", triples=triples)
+        .removesuffix(" (Kenya has 53, Uganda has 48)")
+        .endswith(both)
+        == one
+    )
+
+
+def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
+    ages = [triple("m", "Austria", "median age", "44.5", literal=True)]
+    fault = "the question asks for age, and 44.5 is its median age"
+    assert compared("At what age may people vote in Austria?", "44.5", triples=ages) == fault
+    assert compared("What is the median age in Austria?", "44.5", triples=ages) == ""
+    area = [triple("a", "Austria", "area sq km", "83871", literal=True)]
+    assert compared("What is the area of Austria?", "83871", triples=area) == ""
+
+
+BUYERS = [
+    triple("u", "Kenya", "export partner", "Uganda", share_pct="11", year="2023"),
+    triple("p", "Kenya", "export partner", "Pakistan", share_pct="9.5", year="2024"),
+    triple("c", "Uganda", "capital", "Kampala"),
+    triple("d", "Pakistan", "capital", "Islamabad"),
+    triple("x", "Chad", "export partner", "China", share_pct="40"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [
+        ("What is the capital of the largest export partner of Kenya?", "", "Uganda has 11 where Pakistan has 9.5"),
+        ("What is the capital of the smallest export partner of Kenya?", "Pakistan has 9.5 where Uganda has 11", ""),
+        ("What is the capital of the second largest export partner of Kenya?", "", ""),
+        ("What are the capitals of the two largest export partners of Kenya?", "", ""),
+    ],
+)
+def test_a_qualifier_may_rank_another_thing_first(question: str, first: str, second: str) -> None:
+    def told(answer: str, cited: Sequence[Triple]) -> str:
+        return compared(question, answer, triples=cited, beside=BUYERS).removeprefix("the question compares, and ")
+
+    assert told("Kampala", BUYERS[::2][:2]) == first
+    assert told("Islamabad", BUYERS[1::2]) == second
+
+
+def test_a_statement_is_ranked_among_those_of_the_same_thing() -> None:
+    sold = [
+        triple("a", "Ann", "largest buyer of", "Osk", tons="5"),
+        triple("b", "Bea", "buyer of", "Osk", tons="7"),
+        triple("c", "Cid", "buyer of", "Osk", tons="6"),
+    ]
+    question = "Who is the largest buyer of Osk?"
+    assert (
+        compared(question, "Cid", triples=sold[2:], beside=sold)
+        == "the question compares, and Bea has 7 where Cid has 6"
+    )
+    assert compared(question, "Bea", triples=sold[1:2], beside=sold) == ""
+    # Years and ranks measure nothing.
+    ranked = [triple("b", "Bea", "buyer of", "Osk", rank="2"), triple("c", "Cid", "buyer of", "Osk", rank="1")]
+    assert compared(question, "Cid", triples=ranked[1:], beside=ranked) == ""
+
+
+BORDERS = [
+    triple("m", "Mexico", "borders", "Belize"),
+    triple("g", "Guatemala", "borders", "Belize"),
+    triple("u", "Mexico", "borders", "United States"),
+    triple("e", "Belize", "official language", "English"),
+    triple("f", "United States", "official language", "English"),
+]
+SHARED = "Which country borders both Mexico and Guatemala and has English as an official language?"
+
+
+def test_what_both_have_is_joined_to_both() -> None:
+    assert compared(SHARED, "Belize", triples=BORDERS) == ""
+    fault = "the question compares, and only some of the things that it names have United States"
+    assert compared(SHARED, "United States", triples=BORDERS) == fault
+    aside = [
+        triple("s", "Mexico", "language spoken", "Spanish"),
+        triple("t", "Guatemala", "language spoken", "Spanish"),
+    ]
+    fault = "the question compares, and the lines cited do not lead from Guatemala to Belize"
+    assert compared(SHARED, "Belize", triples=[*aside, BORDERS[3]]) == fault
+
+
+def test_what_both_is_asked_of_is_no_answer() -> None:
+    assert (
+        compared(SHARED, "Mexico", triples=BORDERS) == "the question asks for country, and Mexico is what it asks about"
+    )
+    assert compared("Which of both, Mexico or Belize, borders Guatemala?", "Belize", triples=BORDERS) == ""
+    assert compared("Which one of Mexico and Belize borders Guatemala?", "Belize", triples=BORDERS) == ""
+
+
+def test_a_question_for_yes_or_no_is_answered_by_one() -> None:
+    question = "Do Mexico and Belize share a border?"
+    assert compared(question, "Mexico", "Belize", triples=BORDERS).startswith("the question asks for yes or no, and ")
+    for answer in ("Yes", "No", "yes, they do"):
+        assert compared(question, answer, triples=BORDERS[:1]) == ""
+    # These ask for things.
+    for asks in ("Can you name a country that borders Mexico?", "Is it Mexico or Belize that borders Guatemala?"):
+        assert compared(asks, "Belize", triples=BORDERS) == ""
+
+
+def test_yes_stands_on_lines_that_join_what_the_question_names() -> None:
+    question = "Do Belize and the United States share a border?"
+    apart = [BORDERS[1], BORDERS[2]]
+    assert compared(question, "Yes", triples=apart) == "the lines cited do not join Belize and United States"
+    assert compared(question, "No", triples=apart) == ""
+    assert compared(question, "Yes", triples=apart, communities=True) == ""
