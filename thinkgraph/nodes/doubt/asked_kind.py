@@ -63,7 +63,9 @@ _DESCRIBED = re.compile(
 _NO_NOUN = re.compile(r"(?:ed|en|ing)$")
 _TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
 _DIGITS = "zero none one two three four five six seven eight nine"
-NUMBER_WORDS = frozenset(f"{_DIGITS} ten eleven twelve dozen hundred thousand million billion".split())
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORDS = frozenset(f"{_DIGITS} {_TEENS} {_TENS} dozen hundred thousand million billion".split())
 
 
 def _by_word(*rows: str) -> Mapping[str, str]:
@@ -101,6 +103,10 @@ _MEASURES = _by_word(
     "count many population",
 )
 """Words for what numbers measure; the first of a row names it."""
+_NUMBERED = frozenset(
+    _by_word("age altitude depth distance elevation height length population speed temperature weight width")
+)
+"""What is told in numbers alone, but for names that say it themselves ("Bronze Age")."""
 
 
 def root_of(word: str) -> str:
@@ -148,6 +154,17 @@ class AskedKind:
         if self.kind != "thing":
             return self.kind
         return next((SORTS[word] for word in self.words if word in SORTS), "")
+
+    def is_no_number(self, answer: str) -> bool:
+        """Whether a measure is asked for ("from which age"), and an answer, folded, has no number."""
+        words = set(answer.split())
+        measures = self.kind == "thing" and self.words <= _NUMBERED
+        return (
+            measures
+            and words.isdisjoint(NUMBER_WORDS)
+            and self.words.isdisjoint(map(stem, words))
+            and not re.search(r"\d", answer)
+        )
 
     def excludes(self, sorts: AbstractSet[str]) -> bool:
         """Whether none of these sorts is asked for; not where one is unknown (empty), or the one asked for is."""

@@ -199,6 +199,8 @@ def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
     bare = r"\d\d?(?: \d+)?|\d{5,7}|\d{9,}" if asked.kind == "time" else r"[\d ]+"
     if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
         return "a number"
+    if asked.is_no_number(answer):
+        return "no number"
     if asked.kind in {"number", "time"}:
         named = thing and not numeric and not set(answer.split()) <= NUMBER_WORDS
         return "a name" if named else _other_measure(answer, about, asked, walk)
