@@ -152,6 +152,21 @@ def test_a_name_that_the_clues_leave_out_is_one_once_they_led_nowhere() -> None:
     assert once["status"] == "unknown"
 
 
+def test_clues_that_are_names_alone_get_the_other_words_of_the_question() -> None:
+    question = "Who holds the highest office of the buyer of Kenya's tea?"
+    replies = {"fiske.extract_clues": {"keywords": ["Kenya"]}}
+    answer, _ = ask([], replies=replies, question=question, backtracks=2)
+    assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == [
+        "Kenya",
+        "holds",
+        "highest office",
+        "buyer",
+        "tea",
+    ]
+    once, _ = ask([], replies=replies, question=question, backtracks=0)
+    assert once["reason"].startswith("the clues name entities and nothing to look for at them")
+
+
 def test_a_node_does_not_map_the_name_of_a_relation_that_it_was_not_reached_by() -> None:
     kb = knowledge(
         [("Kenya", "export_partner", "Uganda"), ("Kenya", "capital", "Nairobi"), ("Uganda", "capital", "Kampala")]

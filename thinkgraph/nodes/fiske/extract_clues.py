@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Sequence
 
 from langgraph.types import Overwrite
@@ -12,6 +14,7 @@ from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
+from thinkgraph.tools.linking.lexical import content_tokens
 from thinkgraph.tools.linking.names import is_name, normal_name
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
@@ -24,7 +27,7 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     """Ask for numbered clues, one per occurrence. Without a readable reply there are none, and the exploration fails.
 
     When the search goes back, its branches are explored once more. Every second time, clues are asked for anew, and a name in the
-    question that they leave out becomes a clue too. If these clues differ from the last ones, another exploration begins.
+    question that they leave out becomes a clue too; if they are names alone, so do its other words. If these clues differ from the last ones, another exploration begins.
     """
     again = bool(state["backtracked"])
     branches = revived(state["branches"].values()) if again else {}
@@ -42,7 +45,7 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     texts = [one_line(word).strip(_QUOTES + " ")[:_MAX_CHARACTERS].strip() for word in words]
     every = [text for text in texts if text]
     if again:
-        every = [*(yield from _names_left_out(state["question"], every)), *every]
+        every = yield from _completed(state["question"], every)
     clues = every[: settings.max_clues]
     if again and (not clues or _names(clues) == _names(state["clues"])):
         return {"tried": tried, "branches": branches}
@@ -52,12 +55,24 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     return {"clues": clues, "tried": tried, "notes": notes, "branches": Overwrite({}), "named": []}
 
 
-def _names_left_out(question: str, clues: Sequence[str]) -> Flow[list[str]]:
-    """The names of entities that stand in the question and in no clue."""
+def _completed(question: str, clues: Sequence[str]) -> Flow[list[str]]:
+    """The clues with the names in the question that stand in none of them and, where all are names, its other words in short phrases."""
     links = (yield from requests.link_names([question], limit=_MAX_NAMES))[0]
     told = f" {normal_name(' | '.join(clues))} "
-    mentions = dict.fromkeys(link["mention"] for link in links)
-    return [name for name in mentions if is_name(name) and normal_name(name) not in told]
+    names = [mention for mention in dict.fromkeys(link["mention"] for link in links) if is_name(mention)]
+    every = [*(name for name in names if normal_name(name) not in told), *clues]
+    phrases = _phrases(question, every) if set(_names(every)) <= set(_names(names)) else []
+    return [*every, *phrases]
+
+
+def _phrases(question: str, without: Sequence[str]) -> list[str]:
+    """The content words of a question that stand side by side, without these names: "largest population"."""
+    for name in sorted(without, key=len, reverse=True):
+        question = re.sub(rf"(?<!\w){re.escape(name)}(?:['\u2019]s)?(?!\w)", ",", question, flags=re.IGNORECASE)
+    runs = itertools.groupby(
+        re.findall(r"\w[\w'\u2019-]*|[^\w\s]", question), key=lambda word: bool(content_tokens(word))
+    )
+    return [" ".join(run) for has_content, run in runs if has_content]
 
 
 def _names(clues: Iterable[str]) -> list[str]:
