@@ -5,27 +5,26 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from thinkgraph.nodes.common.evidence_lines import sentences_of
-from thinkgraph.nodes.doubt.asked_kind import measure_of, root_of, words_of
-from thinkgraph.nodes.doubt.walk import Walk, names_object
+from thinkgraph.nodes.doubt.asked_kind import measure_of
+from thinkgraph.nodes.doubt.superlative import YEARS, Superlative, has_where
+from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Triple, both_ends, ends_of
-from thinkgraph.tools.grounding import asks_shared, chooses, chooses_smaller, compared_by, fold, numbers
-from thinkgraph.tools.linking.lexical import stem
-
-_YEARS = (1000, 2100)
-"""The first and the last number that may be a year."""
-_ORDERS = frozenset(map(stem, ["rank", "order", "position", "place", "number", "index", "year", "date"]))
-_RANKS_OTHERS = re.compile(
-    r"\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|one of|among|two|three|four|five|six|seven|eight|nine|ten|\d+)\b",
-    re.IGNORECASE,
+from thinkgraph.state.knowledge import both_ends
+from thinkgraph.tools.grounding import (
+    asks_shared,
+    chooses,
+    chooses_smaller,
+    compared_by,
+    fold,
+    may_name_answer,
+    numbers,
 )
-"""Words that ask for another one than the first, or for several."""
 
 
 class Weighed(NamedTuple):
@@ -37,43 +36,33 @@ class Weighed(NamedTuple):
     others: float
 
 
-def _has_where(best: str, more: float, own: str, less: float) -> str:
-    return f"{one_line(best)} has {abs(more):.10g} where {one_line(own)} has {abs(less):.10g}"
-
-
-def _measures(triple: Triple) -> Iterator[tuple[str, float]]:
-    """The qualifiers that may measure something, by their numbers: neither a year nor a place in an order."""
-    for name, value in triple["qualifiers"]:
-        told = numbers(value)
-        if len(told) == 1 and _ORDERS.isdisjoint(words_of(name)):
-            number = float(told.pop())
-            if measure_of(name) or not _YEARS[0] <= number <= _YEARS[1]:
-                yield name, number
-
-
 class Comparison:
     """What the cited statements say of things that a question compares or names together ("both")."""
 
     def __init__(self, walk: Walk, shown: Sequence[EvidenceItem] = ()) -> None:
         """Args: the question, and the statements that its answers stand on; all the evidence that they were found in."""
-        self.walk, self.shown = walk, shown
+        self.walk, self.superlative = walk, Superlative(walk, shown)
 
     def fault(self, answers: Sequence[str]) -> str:
         """What speaks against answers; empty where nothing does."""
-        return self.uncompared(answers) or self.outdone(answers) or self.outranked() or self.apart(answers)
+        return self.uncompared(answers) or self.outdone(answers) or self.superlative.outranked() or self.apart(answers)
 
     def uncompared(self, answers: Sequence[str]) -> str:
         """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
-        if len(answers) > 1 and (chooses(self.walk.question) or all(map(self.walk.named, answers))):
-            return f"only one of the things that it names is the answer{self._values_told()}"
+        question, triples = self.walk.question, self.walk.triples
+        names = may_name_answer(question) and all(map(self.walk.named, answers))
+        if len(answers) > 1 and (chooses(question) or names):
+            won = next((one for one in map(self.weighed, zip(answers)) if one and one.mine > one.others), None)
+            which = f", and {has_where(won.own, won.mine, won.best, won.others)}" if won else ""
+            return f"only one of the things that it names is the answer{which}"
         if described := [
             one
             for one in answers
             if re.search(rf"\b(?:from|by|with|in|at|on) (?:the )?{re.escape(fold(one))} ", self.walk.asked)
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
-        word = compared_by(self.walk.question)
-        if not word or any(word in fold(one["relation_label"]) for one in self.walk.triples) or self._ranking(word):
+        word = compared_by(question)
+        if not word or any(word in fold(one["relation_label"]) for one in triples) or self.superlative.ranking(triples):
             return ""
         if self._values() > 1 or (self.walk.communities and not self._is_measured(answers)):
             return ""
@@ -84,7 +73,7 @@ class Comparison:
         weighed = self.weighed(answers)
         if weighed is None or weighed.mine >= weighed.others:
             return ""
-        return _has_where(weighed.best, weighed.others, weighed.own, weighed.mine)
+        return has_where(weighed.best, weighed.others, weighed.own, weighed.mine)
 
     def weighed(self, answers: Sequence[str]) -> Weighed | None:
         """The values by which a question chooses between things ("higher, A or B"), where the statements have them for both; None where
@@ -151,13 +140,6 @@ class Comparison:
                         )
         return ""
 
-    def _values_told(self) -> str:
-        """The values of the things that the question names, in brackets; empty where only one has any."""
-        values = self._compared_values()
-        having = {key for thing in self.walk.things_named for key in self._having(thing, values)}
-        told = [f"{one_line(self.walk.things[key])} has {values[key]:.10g}" for key in sorted(having)]
-        return f" ({', '.join(told)})" if len(told) > 1 else ""
-
     def _compared_values(self) -> dict[str, float]:
         """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Numbers that
         may be years are not compared, unless the relation says that it measures something.
@@ -172,7 +154,7 @@ class Comparison:
             label
             for label, values in found.items()
             if len(values) > 1
-            and (measure_of(label) or not any(_YEARS[0] <= one <= _YEARS[1] for one in values.values()))
+            and (measure_of(label) or not any(YEARS[0] <= one <= YEARS[1] for one in values.values()))
         ]
         said = [label for label in measured if self.walk.says(label)] or measured
         return found[said[0]] if len(said) == 1 else {}
@@ -194,50 +176,6 @@ class Comparison:
             if one["literal"] and fold(one["subject_label"]) in map(fold, answers)
         }
         return any(map(self.walk.says, own))
-
-    def _ranking(self, word: str) -> list[Triple]:
-        """The cited statements before whose relation a word that compares stands ("largest export partner"): it tells which are meant."""
-        words = self.walk.asked.partition(f" {word} ")[2].split()[:2]
-        following = set(map(root_of, words))
-        return [
-            one
-            for one in self.walk.triples
-            if not one["literal"] and not following.isdisjoint(map(root_of, words_of(one["relation_label"])))
-        ]
-
-    def outranked(self) -> str:
-        """Which thing has more than the one cited of what the question ranks by ("the largest export partner"), by a qualifier of the
-        same relation of the same thing; empty where none has.
-        """
-        word = compared_by(self.walk.question)
-        if not word or _RANKS_OTHERS.search(self.walk.question):
-            return ""
-        cited = self._ranking(word)
-        beside = Walk(self.walk.question, self.shown, self.walk.texts).triples if cited else []
-        for one in cited:
-            mine, best = self._first(one, cited), self._first(one, beside)
-            if mine and best and best[0] > mine[0]:
-                return _has_where(best[1], best[0], mine[1], mine[0])
-        return ""
-
-    def _first(self, like: Triple, triples: Iterable[Triple]) -> tuple[float, str] | None:
-        """The value of the statement that ranks first of those with the same relation of the same thing, the greater the better, and of
-        what; None where no qualifier measures.
-        """
-        at = 0 if names_object(like["relation_label"]) else 1
-        alike = [
-            one for one in triples if (one["relation"], both_ends(one)[at]) == (like["relation"], both_ends(like)[at])
-        ]
-        sign = -1 if chooses_smaller(self.walk.question) else 1
-        measure = self._measure(like)
-        told = [(value, ends_of(one)[1 - at][1]) for one in alike for name, value in _measures(one) if name == measure]
-        return max(((sign * value, label) for value, label in told), default=None)
-
-    def _measure(self, triple: Triple) -> str:
-        """The only qualifier that measures, of several the one that the question says; else empty."""
-        names = {name for name, _ in _measures(triple)}
-        said = {name for name in names if self.walk.says(name)} or names
-        return said.pop() if len(said) == 1 else ""
 
     def _values(self) -> int:
         """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""

@@ -14,6 +14,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
 from thinkgraph.nodes.doubt.settled import is_settled
+from thinkgraph.nodes.doubt.superlative import Superlative
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, one_line
@@ -103,6 +104,8 @@ def judged(
     """A judgement of evidence. Where the answer that it leads to does not fit the question, or stands elsewhere than the model says, it is
     told why and asked again; so it is where it repeats a doubted answer, once.
 
+    Where the question ranks things, a doubted answer is asked for again without the lines of those behind another one.
+
     Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If
     it does not find the answer there, a third judgement of all the evidence settles it.
 
@@ -147,6 +150,7 @@ def judged(
             # An answer that is given again after its lines were judged stands.
             break
         doubted = [*(told for told in doubted if told != fault), against]
+        context = context.only(Superlative(held.walk, held.items).without_those_behind())
     return Judged(judgement, draft, fault, doubted)
 
 

@@ -1,0 +1,118 @@
+"""Questions that rank what a relation leads to by a qualifier of it: "the largest export partner" by each partner's share."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from thinkgraph.nodes.common.evidence_lines import triple_ids
+from thinkgraph.nodes.doubt.asked_kind import measure_of, root_of, words_of
+from thinkgraph.nodes.doubt.walk import Walk, names_object
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.knowledge import Triple, both_ends, ends_of
+from thinkgraph.tools.grounding import chooses_smaller, compared_by, numbers
+from thinkgraph.tools.linking.lexical import stem
+
+YEARS = (1000, 2100)
+"""The first and the last number that may be a year."""
+_ORDERS = frozenset(map(stem, ["rank", "order", "position", "place", "number", "index", "year", "date"]))
+_RANKS_OTHERS = re.compile(
+    r"\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|one of|among|two|three|four|five|six|seven|eight|nine|ten|\d+)\b",
+    re.IGNORECASE,
+)
+"""Words that ask for another one than the first, or for several."""
+
+
+class _Place(NamedTuple):
+    """Where a statement stands among those of one relation of one thing."""
+
+    value: float
+    """The greater, the nearer to the first."""
+    label: str
+    """What it is the value of."""
+    triple: str
+
+
+def has_where(best: str, more: float, own: str, less: float) -> str:
+    """In words, which of two things has more."""
+    return f"{one_line(best)} has {abs(more):.10g} where {one_line(own)} has {abs(less):.10g}"
+
+
+class Superlative:
+    """The statements that a question ranks."""
+
+    def __init__(self, walk: Walk, shown: Sequence[EvidenceItem] = ()) -> None:
+        """Args: the question, and the statements that its answers stand on; all the evidence that they were found in."""
+        self.walk, self.shown = walk, shown
+        self._word = compared_by(walk.question)
+
+    def ranking(self, triples: Iterable[Triple]) -> list[Triple]:
+        """The statements before whose relation the question has a word that compares ("largest export partner")."""
+        words = self.walk.asked.partition(f" {self._word} ")[2].split()[:2] if self._word else []
+        following = set(map(root_of, words))
+        return [
+            one
+            for one in triples
+            if not one["literal"] and not following.isdisjoint(map(root_of, words_of(one["relation_label"])))
+        ]
+
+    def outranked(self) -> str:
+        """Which thing of the evidence comes before those cited, in words; empty where none does."""
+        cited = [one["id"] for one in self.ranking(self.walk.triples)]
+        first = next((self._behind[key] for key in cited if key in self._behind), "")
+        return first if self._behind.keys() >= {*cited} else ""
+
+    def without_those_behind(self) -> list[str]:
+        """Ids of the shown items but those that only lead to what comes after another one."""
+        behind = self._behind.keys()
+        firsts = {one["id"] for one in self.ranking(self._all)} - behind
+        return [item["id"] for item in self.shown if not _only_behind(triple_ids(item), behind, firsts)]
+
+    @cached_property
+    def _all(self) -> Sequence[Triple]:
+        return Walk(self.walk.question, self.shown, self.walk.texts).triples
+
+    @cached_property
+    def _behind(self) -> dict[str, str]:
+        """The ranked statements of the evidence that come after another one of the same relation of the same thing, by id, and why."""
+        if not self._word or _RANKS_OTHERS.search(self.walk.question):
+            return {}
+        sign = -1 if chooses_smaller(self.walk.question) else 1
+        lists: defaultdict[tuple[str, str, str], list[_Place]] = defaultdict(list)
+        for one in self.ranking(self._all):
+            at = 0 if names_object(one["relation_label"]) else 1
+            for name, value in self._measure(one):
+                place = _Place(sign * value, ends_of(one)[1 - at][1], one["id"])
+                lists[one["relation"], both_ends(one)[at], name].append(place)
+        firsts = {key: max(places) for key, places in lists.items()}
+        return {
+            place.triple: has_where(firsts[key].label, firsts[key].value, place.label, place.value)
+            for key, places in lists.items()
+            for place in places
+            if place.value < firsts[key].value
+        }
+
+    def _measure(self, triple: Triple) -> Sequence[tuple[str, float]]:
+        """The only qualifier that measures, of several the one that the question says; else none."""
+        found = list(_measures(triple))
+        said = [one for one in found if self.walk.says(one[0])] or found
+        return said if len(said) == 1 else ()
+
+
+def _only_behind(triples: Iterable[str], behind: Collection[str], firsts: Collection[str]) -> bool:
+    found = set(triples)
+    return not found.isdisjoint(behind) and found.isdisjoint(firsts)
+
+
+def _measures(triple: Triple) -> Iterator[tuple[str, float]]:
+    """The qualifiers that may measure something, by their numbers: neither a year nor a place in an order."""
+    for name, value in triple["qualifiers"]:
+        told = numbers(value)
+        if len(told) == 1 and _ORDERS.isdisjoint(words_of(name)):
+            number = float(told.pop())
+            if measure_of(name) or not YEARS[0] <= number <= YEARS[1]:
+                yield name, number
