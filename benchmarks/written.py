@@ -31,7 +31,7 @@ from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import numbered, passage_line
-from thinkgraph.prompts.tasks import RECALL_WORDS
+from thinkgraph.prompts.tasks import recall_words
 from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.linking.lexical import content_tokens
@@ -70,7 +70,7 @@ def of_memory(questions: Sequence[Question]) -> Iterator[Case]:
     """Every question that has answers."""
     for role, shape in MEMORY.items():
         for number, one in enumerate(questions):
-            inputs = {"question": one.question, "task": RECALL_WORDS["question"]}
+            inputs = {"question": one.question, "task": recall_words("question", one.question)}
             yield case(role, number, inputs, {"answers": one.answers, "aliases": one.aliases}, shape)
 
 

@@ -72,7 +72,7 @@ def test_it_says_all_and_nothing_empty(role: str) -> None:
 def test_what_the_model_knows_counts_for_sufficiency_where_it_may_be_used(role: str) -> None:
     prompt = PromptLibrary().get(role)
     for memory in YES_NO:
-        inputs = dict.fromkeys(prompt.places, "x") | {"task": task_words("question", own=memory)}
+        inputs = dict.fromkeys(prompt.places, "x") | {"task": task_words("question", "", own=memory)}
         system = prompt.render(inputs, Shape(evidence=3), memory=memory)[0][1]
         assert ("You may also use what you know" in system) is memory
         assert ("together with what you know" in system) is memory

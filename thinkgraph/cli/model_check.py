@@ -23,7 +23,7 @@ from thinkgraph.prompts.library import Message, Prompt, PromptLibrary, builtin_r
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.parsed import parse_prompt
 from thinkgraph.prompts.reading import BadReplyError, strip_thinking
-from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
+from thinkgraph.prompts.tasks import otherwise, task_words
 from thinkgraph.state.events import Event
 from thinkgraph.state.settings import LONGEST_TIMEOUT, RunSettings, resolve_settings
 
@@ -218,7 +218,7 @@ def _one_call(prompt: Prompt, example: Part, models: Models) -> tuple[bool, str]
         nearest=(1,) * options,
     )
     # What code writes into prompts; the example stands for the rest.
-    words = {"task": TASK_WORDS["question"], "next": NEXT_NONE, "else": otherwise(own=False), "most": "3"}
+    words = {"task": task_words("question", ""), "next": NEXT_NONE, "else": otherwise(own=False), "most": "3"}
     inputs = {**dict.fromkeys(prompt.places, ""), **words}
     call = ModelCall(kind=kind, role=prompt.role, inputs=inputs, shape=shape, fallback=None, temperature=0.0)
     problems: list[str] = []

@@ -224,7 +224,8 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
     )
     if shape.labels:
         known = {label.casefold(): label for label in shape.labels}
-        answers = list(dict.fromkeys(known[a.casefold()] for a in answers if a.casefold() in known))
+        given = [answer.casefold().strip(" .!") for answer in answers]
+        answers = list(dict.fromkeys(known[answer] for answer in given if answer in known))
     # "Unknown" is no answer, whatever is said beside it.
     sufficient = truth(value["sufficient"], "sufficient") and not declined
     if sufficient and not answers:

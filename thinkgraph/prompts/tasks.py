@@ -4,10 +4,19 @@ that code puts into prompts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
 Task = Literal["question", "fact", "truth"]
+
+AUXILIARIES = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)"
+_YES_OR_NO = re.compile(
+    # "Can you name …", "Is there a …" ask for a thing.
+    rf"\W*{AUXILIARIES} (?!(?:you|there|any\w*|some\w*|i|we)\b)"
+    r"(?!.*\b(?:or|who|whom|whose|what|which|where|when|why|how)\b).*\?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
 
 TASK_WORDS: Mapping[Task, str] = {
     "question": "Where the question asks for several things, list every one that the evidence gives.",
@@ -18,7 +27,10 @@ TASK_WORDS: Mapping[Task, str] = {
 }
 """The words that stand for {{task}} in prompts."""
 
-RECALL_WORDS: Mapping[Task, str] = {
+_YES_OR_NO_WORDS = "The question asks for yes or no. Answer yes or no, as the evidence shows."
+_RECALL_YES_OR_NO = "The question asks for yes or no."
+
+_RECALL_WORDS: Mapping[Task, str] = {
     "question": "Where the question asks for several things, list every one.",
     "fact": "The question is a claim to check. Answer SUPPORTS if it is true, REFUTES if it is false, and NOT ENOUGH INFO if it "
     "can be neither known to be true nor known to be false.",
@@ -64,9 +76,25 @@ NOTATION: Mapping[Literal["arrows", "plain"], Mapping[str, str]] = {
 """How lines are to be read, by how they are written: {{path lines}}, {{set lines}} (of paths that share a line), {{relation lines}} and {{community lines}} in prompts."""
 
 
-def task_words(task: Task, *, own: bool) -> str:
+def asks_yes_or_no(question: str) -> bool:
+    """Whether an English question asks for nothing but yes or no ("Does A border B?")."""
+    return _YES_OR_NO.match(question) is not None
+
+
+def task_labels(task: Task, question: str) -> tuple[str, ...]:
+    """The only answers that a task allows to a question; empty: any."""
+    return ("yes", "no") if task == "question" and asks_yes_or_no(question) else TASK_LABELS[task]
+
+
+def task_words(task: Task, question: str, *, own: bool = False) -> str:
     """What is asked for; with `own`, that the model may also use what it knows."""
-    return TASK_WORDS[task] + (" You may also use what you know yourself; then name no line for it." if own else "")
+    words = _YES_OR_NO_WORDS if task == "question" and asks_yes_or_no(question) else TASK_WORDS[task]
+    return words + (" You may also use what you know yourself; then name no line for it." if own else "")
+
+
+def recall_words(task: Task, question: str) -> str:
+    """The same where there is no evidence."""
+    return _RECALL_YES_OR_NO if task == "question" and asks_yes_or_no(question) else _RECALL_WORDS[task]
 
 
 def otherwise(*, own: bool, likely: bool = False) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import regex
 
 from thinkgraph.prompts.lines import Item, parse_item
+from thinkgraph.prompts.tasks import AUXILIARIES
 from thinkgraph.tools.linking.lexical import PAIRED
 
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
@@ -32,12 +33,7 @@ _SMALL = frozenset(
     "a an and are as at be by for from in is it its of on or that the to was were with".split()  # noqa: SIM905
 )
 _ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b.*\?", re.IGNORECASE | re.DOTALL)
-_AUXILIARY = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)"
-_ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{_AUXILIARY}\b", re.IGNORECASE)
-# "Can you name …", "Is there a …" ask for a thing.
-_YES_OR_NO = re.compile(
-    rf"\W*{_AUXILIARY} (?!(?:you|there|any\w*|some\w*|i|we)\b)(?!.*\bor\b).*\?\s*$", re.IGNORECASE | re.DOTALL
-)
+_ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{AUXILIARIES}\b", re.IGNORECASE)
 _HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm)er"
 _DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
@@ -64,11 +60,6 @@ def beside_the_point(answer: str, question: str) -> bool:
     if fold(answer) not in YES_OR_NO:
         return False
     return _ASKS_FOR.search(question) is not None and _ASKS_WHETHER.search(question) is None
-
-
-def asks_yes_or_no(question: str) -> bool:
-    """Whether an English question asks for nothing but yes or no ("Does A border B?")."""
-    return _YES_OR_NO.match(question) is not None and _ASKS_FOR.search(question) is None
 
 
 def compares(question: str) -> bool:

@@ -328,7 +328,7 @@ def test_retrieve_bounds_a_hub_and_still_finds_what_it_has_once() -> None:
 
 def test_texts_are_bounded_whatever_the_hub_and_what_was_cut_is_said() -> None:
     keys = [{"key": ["Hub", "member", "Member 00077"], "of": [1]}]
-    question = "Is Member 00077 in?"
+    question = "Which is Member 00077?"
     events = events_of(
         question,
         script({}, keys, {question: ["Member 00077"]}),

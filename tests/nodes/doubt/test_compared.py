@@ -141,21 +141,3 @@ def test_what_both_is_asked_of_is_no_answer() -> None:
     assert compared(SHARED, "Mexico", "Guatemala", triples=BORDERS).endswith("and Mexico is what it asks about")
     assert compared("Which of both, Mexico or Belize, borders Guatemala?", "Belize", triples=BORDERS) == ""
     assert compared("Which one of Mexico and Belize borders Guatemala?", "Belize", triples=BORDERS) == ""
-
-
-def test_a_question_for_yes_or_no_is_answered_by_one() -> None:
-    question = "Do Mexico and Belize share a border?"
-    assert compared(question, "Mexico", "Belize", triples=BORDERS).startswith("the question asks for yes or no, and ")
-    for answer in ("Yes", "No", "yes, they do"):
-        assert compared(question, answer, triples=BORDERS[:1]) == ""
-    # These ask for things.
-    for asks in ("Can you name a country that borders Mexico?", "Is it Mexico or Belize that borders Guatemala?"):
-        assert compared(asks, "Belize", triples=BORDERS) == ""
-
-
-def test_yes_stands_on_lines_that_join_what_the_question_names() -> None:
-    question = "Do Belize and the United States share a border?"
-    apart = [BORDERS[1], BORDERS[2]]
-    assert compared(question, "Yes", triples=apart) == "the lines cited do not join Belize and United States"
-    assert compared(question, "No", triples=apart) == ""
-    assert compared(question, "Yes", triples=apart, communities=True) == ""

@@ -8,7 +8,7 @@ from thinkgraph.nodes.common.evidence_lines import prompt_context
 from thinkgraph.nodes.common.judging import cut_short, decide, judge, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
+from thinkgraph.prompts.tasks import otherwise, task_words
 from thinkgraph.state.baselines.single_pass import KgRagSettings, RagSettings, RetrievalState
 
 
@@ -22,7 +22,7 @@ def reason(state: RetrievalState, settings: RagSettings | KgRagSettings) -> Flow
     inputs = {
         "question": safe_block(state["question"]),
         "evidence": numbered(context.lines),
-        "task": TASK_WORDS[settings.task],
+        "task": task_words(settings.task, state["question"]),
         "else": otherwise(own=settings.own_knowledge, likely=likely),
     }
     try:

@@ -45,7 +45,7 @@ def think(
     inputs = {
         "question": safe_block(state["asked"]),
         "evidence": numbered(context.lines),
-        "task": task_words(own.task, own=own.offers_memory),
+        "task": task_words(own.task, state["asked"], own=own.offers_memory),
         "doubted": state["solved"][state["id"]]["doubt"] if before else "",
     }
     judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank={"evidence": context.rank})

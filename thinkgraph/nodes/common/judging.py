@@ -9,7 +9,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.models.window import Rank
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
-from thinkgraph.prompts.tasks import TASK_LABELS
+from thinkgraph.prompts.tasks import task_labels
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft, Status
 from thinkgraph.state.base import RunState
@@ -53,7 +53,7 @@ def judge(
     shape = Shape(
         evidence=evidence,
         fields=fields,
-        labels=TASK_LABELS[settings.task],
+        labels=task_labels(settings.task, inputs["question"]),
         likely=likely,
         explain=settings.explain,
         steps=steps,

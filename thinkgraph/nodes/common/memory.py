@@ -8,7 +8,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.judging import judge
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import safe_block
-from thinkgraph.prompts.tasks import RECALL_WORDS
+from thinkgraph.prompts.tasks import recall_words
 from thinkgraph.state.base import Sample, SampleTask
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import most_given
@@ -30,7 +30,7 @@ def recalled(
 
     The role's prompt is `recall.direct` (IO), `recall.cot` (chain of thought, always in `steps`) or a method's own.
     """
-    inputs = {"question": safe_block(question), "task": RECALL_WORDS[settings.task]}
+    inputs = {"question": safe_block(question), "task": recall_words(settings.task, question)}
     judgement = yield from judge(
         role,
         inputs,

@@ -31,12 +31,14 @@ from thinkgraph.nodes.doubt.asked_kind import (
     words_of,
 )
 from thinkgraph.nodes.doubt.compared import Comparison
+from thinkgraph.nodes.doubt.joined import unjoined
 from thinkgraph.nodes.doubt.walk import Surroundings, Walk, names_doer, names_object
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.prompts.tasks import asks_yes_or_no
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
-from thinkgraph.tools.grounding import YES_OR_NO, asks_yes_or_no, fold, may_name_answer, naming
+from thinkgraph.tools.grounding import YES_OR_NO, fold, may_name_answer, naming
 from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
@@ -81,7 +83,7 @@ def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown:
         if others := [answer for reply, answer in replies.items() if reply not in YES_OR_NO]:
             return f"the question asks for yes or no, and {one_line(others[0])} is neither"
         if not walk.compares and replies.keys().isdisjoint({"no", "false"}):
-            return walk.unjoined
+            return unjoined(walk, Walk(walk.question, shown, walk.texts))
     if walk.compares and (against := Comparison(walk, shown).fault(answers)):
         return f"the question compares, and {against}"
     asks = walk.compares or asks_for_something(walk.question)

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, title_and_sentences, triple_ids
 from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, root_of, words_of
-from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
 from thinkgraph.tools.grounding import compares, fold, names_in, naming
@@ -209,18 +208,6 @@ class Walk:
         # "The" and "It" begin a sentence and name nothing.
         names = {name for part in told for name in names_in(part) if content_tokens(name)}
         return {name for name in names - answers if not self.named(name)} if told or not chunks else None
-
-    @property
-    def unjoined(self) -> str:
-        """Which two names of the question nothing cited joins, in words; empty where all are, and where a text may tell more."""
-        named: defaultdict[str, set[str]] = defaultdict(set)
-        for key in sorted(self.things_named):
-            if self.things[key][:1].isupper():
-                named[self.things[key]].add(key)
-        first, *others = named or [""]
-        reached = self.reached(named[first])
-        apart = next((label for label in others if self.is_whole and reached.isdisjoint(named[label])), "")
-        return f"the lines cited do not join {one_line(first)} and {one_line(apart)}" if apart else ""
 
     def is_aside(self, answer: str) -> bool:
         """Whether each way to an answer enters a list by one of its things and leaves it by another: two countries are "member of" the same.

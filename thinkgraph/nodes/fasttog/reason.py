@@ -39,7 +39,7 @@ from thinkgraph.nodes.fasttog.whole_lists import whole_lists
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import safe_block
-from thinkgraph.prompts.tasks import TASK_WORDS
+from thinkgraph.prompts.tasks import task_words
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem
@@ -127,7 +127,7 @@ def _asking(
     inputs = {
         "question": safe_block(state["question"]),
         "entities": start_lines(state["subjects"]),
-        "task": TASK_WORDS[settings.task],
+        "task": task_words(settings.task, state["question"]),
         "next": NEXT_FINAL if likely else NEXT_NONE,
     }
 

@@ -30,7 +30,7 @@ from thinkgraph.nodes.doubt.judged import Judged, going_back, judged, may_backtr
 from thinkgraph.nodes.fiske.path_evidence import path_evidence
 from thinkgraph.prompts.kinds import NOT_SUFFICIENT, Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, task_words
+from thinkgraph.prompts.tasks import task_labels, task_words
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
 from thinkgraph.tools.grounding import fold
@@ -143,13 +143,13 @@ def _with_memory(
     told = _failed(remembered, ending, state, settings)
     if memory and (spent or told["status"] == "memory"):
         draft = told
-    return _merged(draft, remembered, settings) if settings.io else draft, ending.stopped
+    return _merged(draft, remembered, state, settings) if settings.io else draft, ending.stopped
 
 
 def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Flow[Judged]:
     inputs = {
         "question": safe_block(state["question"]),
-        "task": task_words(settings.task, own=settings.own_knowledge),
+        "task": task_words(settings.task, state["question"], own=settings.own_knowledge),
         "next": _NEXT_PARTIAL if ending.outcome == "partial" else _NEXT_MEMORY if settings.own_knowledge else _NEXT,
     }
 
@@ -230,12 +230,12 @@ def _why_not(ending: _Ending, state: FiskeState) -> str:
     return f"the exploration failed: no path maps every clue, {fault}"
 
 
-def _merged(draft: Draft, remembered: Judgement, settings: FiskeSettings) -> Draft:
+def _merged(draft: Draft, remembered: Judgement, state: FiskeState, settings: FiskeSettings) -> Draft:
     """The method's answers and the IO answer's together (Table 2, "+ IO"). A verdict is not merged with another one."""
     known = {fold(answer) for answer in draft["answers"]}
     new = [answer for answer in remembered["answers"] if fold(answer) not in known and answer != UNDECIDED]
     found = draft["status"] != "unknown"
-    if not remembered["sufficient"] or not new or (found and TASK_LABELS[settings.task]):
+    if not remembered["sufficient"] or not new or (found and task_labels(settings.task, state["question"])):
         return draft
     answers = [*draft["answers"], *new] if found else new
     why = f"{draft['reason']}; from the model's own knowledge: {', '.join(new)}"

@@ -8,7 +8,7 @@ from thinkgraph.nodes.common.judging import decide, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.prompts.kinds import JUDGE, Judgement, Shape
 from thinkgraph.prompts.reading import BadReplyError
-from thinkgraph.prompts.tasks import TASK_LABELS
+from thinkgraph.prompts.tasks import task_labels
 from thinkgraph.state.search_agent import SearchAgentSettings, SearchAgentState
 
 
@@ -17,7 +17,9 @@ def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Upd
     given = state["given"]
     if given is None or not given["text"] or state["stopped"]:
         return {"draft": nothing_found(state, settings, stopped=state["stopped"] or _no_answer(settings))}
-    shape = Shape(evidence=len(given["lines"]), labels=TASK_LABELS[settings.task], explain=settings.explain)
+    shape = Shape(
+        evidence=len(given["lines"]), labels=task_labels(settings.task, state["question"]), explain=settings.explain
+    )
     try:
         judgement = JUDGE.parse(given["text"], shape)
     except BadReplyError:

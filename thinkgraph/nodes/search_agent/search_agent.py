@@ -28,7 +28,7 @@ from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
 from thinkgraph.prompts.reading import BadReplyError
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
+from thinkgraph.prompts.tasks import otherwise, task_labels, task_words
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
@@ -177,7 +177,9 @@ class SearchAgent(Converse[AgentReply]):
             kind=JUDGE,
             role=ROLE,
             inputs={},
-            shape=Shape(evidence=len(self.log.lines), labels=TASK_LABELS[settings.task], explain=settings.explain),
+            shape=Shape(
+                evidence=len(self.log.lines), labels=task_labels(settings.task, self.question), explain=settings.explain
+            ),
             fallback=NOT_SUFFICIENT,
             key=str(length),
             tools=tuple(tools),
@@ -210,7 +212,7 @@ class SearchAgent(Converse[AgentReply]):
         prompt = deps.prompts.get(ROLE)
         inputs = {
             "question": safe_block(self.question),
-            "task": TASK_WORDS[settings.task],
+            "task": task_words(settings.task, self.question),
             "else": otherwise(own=settings.own_knowledge),
         }
         messages = rendered(prompt, inputs, self._request((), 0).shape, deps.models, settings)

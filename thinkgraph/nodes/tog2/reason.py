@@ -90,7 +90,7 @@ def _asking(
     inputs = {
         "question": safe_block(state["question"]),
         "clues": safe_block(state["clues"]) if settings.carried else "",
-        "task": task_words(settings.task, own=settings.own_knowledge),
+        "task": task_words(settings.task, state["question"], own=settings.own_knowledge),
         "next": NEXT_FINAL if ends else _NEXT[fields].format(new=_NEW[settings.clues_stay]),
     }
     known: dict[tuple[str, str], Judgement] = {}
