@@ -9,6 +9,7 @@ from typing import Any
 from thinkgraph.models.ops import Flow
 from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.linking.linker import StandardLinker
 
 
 class TypedStore(MemoryGraphStore):
@@ -40,7 +41,7 @@ def deps_of(graph: MemoryGraphStore, embedder: Any) -> Any:
     """What the operations of a flow are carried out with, over a graph and an encoder."""
     return SimpleNamespace(
         call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest),
-        knowledge=SimpleNamespace(embedder=embedder),
+        knowledge=SimpleNamespace(embedder=embedder, linker=StandardLinker(graph)),
     )
 
 

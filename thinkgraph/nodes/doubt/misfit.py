@@ -60,7 +60,7 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
     if not answers:
         return ""
     asked = asked_for(walk.question)
-    against = _by_form(answers, asked, walk, shown)
+    against = yield from _by_form(answers, asked, walk, shown)
     if against or asked is None:
         return against
     left = []
@@ -76,14 +76,14 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
     )
 
 
-def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown: Sequence[EvidenceItem]) -> str:
+def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown: Sequence[EvidenceItem]) -> Flow[str]:
     """As `misfit`, by the form of the question: it asks for yes or no, compares, or names its answer itself."""
     if asks_yes_or_no(walk.question):
         replies = {fold(answer).split(" ")[0]: answer for answer in answers}
         if others := [answer for reply, answer in replies.items() if reply not in YES_OR_NO]:
             return f"the question asks for yes or no, and {one_line(others[0])} is neither"
         if not walk.compares and replies.keys().isdisjoint({"no", "false"}):
-            return unjoined(walk, Walk(walk.question, shown, walk.texts))
+            return (yield from unjoined(walk))
     if walk.compares and (against := Comparison(walk, shown).fault(answers)):
         return f"the question compares, and {against}"
     asks = walk.compares or asks_for_something(walk.question)
