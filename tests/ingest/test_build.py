@@ -99,6 +99,21 @@ def files(tmp_path):
     }
 
 
+def test_what_a_passage_names_that_the_graph_lacks_is_reported(tmp_path, files):
+    rows = [
+        {"id": "1", "text": "One.", "entities": ["Paris", "Atlantis", "Lyon", "Mu", "Ys", "Thule"]},
+        {"id": "2", "text": "Two.", "entities": ["Atlantis"]},
+        {"id": "3", "text": "Three.", "title": "Lyon"},
+    ]
+    (tmp_path / "passages.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    report = build_kb(tmp_path / "kb", triples=files["triples"], passages=files["passages"])
+    assert report.manifest["text"]["not_linked"] == 1
+    told = [json.loads(line) for line in (tmp_path / "kb" / "build_report.jsonl").read_text().splitlines()]
+    assert [(one["line"], one["reason"]) for one in told if one["kind"] == "unknown entity"] == [
+        (1, "the passage names 'Atlantis', 'Mu', 'Ys' and 1 more, which the graph lacks")
+    ]
+
+
 def test_build_and_open(tmp_path, files):
     stages = set()
     report = build_kb(tmp_path / "kb", **files, progress=lambda stage, *_: stages.add(stage))
@@ -109,7 +124,7 @@ def test_build_and_open(tmp_path, files):
     assert text == {**text, "passages": 4, "entities": 2, "not_linked": 1}
     assert report.manifest["linking"] == {**report.manifest["linking"], "entities": 4}
     assert report.manifest["literal_relations"] == ["population"]
-    assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
+    assert report.rejected == {"malformed": 1, "unknown entity": 2, "duplicate id": 1}
     assert not report.resumed
     assert {"inputs", "triples", "sorting", "names"} <= stages
     assert [one["entities"] for one in passages_in(tmp_path / "kb")] == [["Paris"], ["Lyon"], ["Paris", "Lyon"], []]
@@ -224,7 +239,7 @@ def test_finished_stages_are_not_redone(tmp_path, files, texts, monkeypatch):
     monkeypatch.setattr(build_module.Build, "_graph", no_graph)
     report = build_kb(tmp_path / "kb", **files)
     assert report.resumed
-    assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
+    assert report.rejected == {"malformed": 1, "unknown entity": 2, "duplicate id": 1}
     assert not list(tmp_path.glob(".kb*"))
 
 
@@ -293,7 +308,7 @@ def test_triples_are_not_read_again(tmp_path, files, monkeypatch):
     report = build_kb(tmp_path / "kb", **files)
     assert report.resumed
     assert report.manifest["graph"]["triples"] == 4
-    assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
+    assert report.rejected == {"malformed": 1, "unknown entity": 2, "duplicate id": 1}
 
 
 @pytest.mark.parametrize("where", ["adjacency._write_edges", "names.key_label", "graph.move_names"])

@@ -15,13 +15,16 @@ from thinkgraph.tools.protocols import GraphStore
 
 _BATCH = 500
 _NAMESAKES = 10
+_NAMED = 3
+"""Most names that one remark lists."""
 
 
 def linked_passages(
     graph: GraphStore, rows: Iterable[tuple[Path, PassageRow]], rejects: Rejects, counts: Counter[str]
 ) -> Iterator[Passage]:
     """The passages with the ids of their entities. A second passage under an id is reported and left out; a passage
-    about no known entity is kept, and `counts["not linked"]` goes up.
+    about no known entity is kept, and `counts["not linked"]` goes up. What it names that the graph lacks, beside what it has, is
+    reported.
     """
     seen: set[bytes] = set()  # digests, so that millions of long ids stay small
     stream = iter(rows)
@@ -33,12 +36,18 @@ def linked_passages(
                 rejects.add(path, row.line, f"the id {row.id[:80]!r} was used before", kind="duplicate id")
                 continue
             seen.add(digest)
-            kept.append(row)
-        named = [row.entities if row.entities is not None else [row.title] * bool(row.title) for row in kept]
+            kept.append((path, row))
+        named = [row.entities if row.entities is not None else [row.title] * bool(row.title) for _, row in kept]
         found = resolve(graph, {name for names in named for name in names})
-        for row, names in zip(kept, named, strict=True):
+        for (path, row), names in zip(kept, named, strict=True):
             entities = list(dict.fromkeys(entity for name in names for entity in found.get(name, ())))
             counts["not linked"] += not entities
+            if entities and (lacking := [name for name in names if not found[name]]):
+                listed = ", ".join(map(repr, (name[:80] for name in lacking[:_NAMED])))
+                more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+                rejects.add(
+                    path, row.line, f"the passage names {listed}{more}, which the graph lacks", kind="unknown entity"
+                )
             yield {"id": row.id, "entities": entities, "title": row.title, "section": row.section, "text": row.text}
 
 
