@@ -12,9 +12,10 @@ from memory_graph import small_world
 
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.offline.model import key_phrases, sub_questions
-from thinkgraph.models.offline.rule_based import estimate_tokens
+from thinkgraph.models.offline.rule_based import estimate_tokens, read_call
 from thinkgraph.models.offline.words import Similarity, is_literal, nearness, number_in, stem
 from thinkgraph.prompts.communities import community_line
+from thinkgraph.prompts.forms import judge_form
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import entity_line, numbered, passage_line, path_line, relation_line
@@ -387,3 +388,14 @@ def test_keys_are_names_with_the_other_words(model) -> None:
         model, "keys", f"## Question\nq\n\n## Questions\n{numbered(listed)}", Shape(questions=4, triples=True)
     )
     assert [one["key"] for one in linking] == [["?1", "capital", "?2"]]
+
+
+@pytest.mark.parametrize("fields", [(), ("scores",)])
+@pytest.mark.parametrize("explain", [False, True])
+def test_the_only_answers_allowed_are_read_whatever_else_is_asked_for(
+    fields: tuple[str, ...], *, explain: bool
+) -> None:
+    labels = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
+    form = judge_form(Shape(evidence=1, options=3, fields=fields, labels=labels, explain=explain)).words
+    call = read_call(f"Judge.\nReply with one JSON object and nothing else. {form}", "## Question\nIs it?")
+    assert (call.labels, call.steers) == (labels, bool(fields))

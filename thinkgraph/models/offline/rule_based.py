@@ -25,9 +25,7 @@ from thinkgraph.prompts.forms import LIKELIEST, LIKELY
 from thinkgraph.prompts.library import builtin_roles
 from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 
-_LABELS = re.compile(
-    r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| Put the steps|\s*$)", re.MULTILINE
-)
+_LABELS = re.compile(r"The only answers allowed are: ([^.]+)\.")
 _FIELD = re.compile(r'"(clues|query)": "\.\.\."')
 
 
