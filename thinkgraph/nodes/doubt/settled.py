@@ -29,7 +29,7 @@ def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
         # "The capital of the larger one" is next to it, as other towns are.
         is_weighed = all(fold(answer) == fold(weighed.own) or walk.named(answer) for answer in answers)
         return is_weighed and weighed.mine > weighed.others
-    if comparison.shared:
+    if comparison.shared and comparison.together >= walk.things_named:
         return _are_all(answers, comparison)
     if counted := counted_noun(walk.question):
         return len(answers) == 1 and _counts(answers[0], counted, walk)
