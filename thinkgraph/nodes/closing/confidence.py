@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, sentences_of, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, sentences_of, triples_of
 from thinkgraph.nodes.common.judging import unknown
 from thinkgraph.nodes.common.memory import vote
 from thinkgraph.nodes.doubt.asked_kind import asked_for
@@ -128,8 +128,7 @@ class _Basis:
         self.items = items
         self.asked = asked_for(question)
         self.compares = compares(question)
-        keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-        self.triples = {key: texts.triples[key] for key in keys if key in texts.triples}
+        self.triples = triples_of(items, texts)
         self.labels = {key: fold(label) for triple in self.triples.values() for key, label, _ in ends_of(triple)}
         self.ends = {self.labels[key] for key in reached_by(items, texts) if key in self.labels}
         """Labels of the things that cited paths end at, and of all in cited communities."""

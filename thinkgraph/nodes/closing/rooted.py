@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, triples_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
@@ -26,7 +26,7 @@ def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[st
     Raises:
         StoreError: the stores cannot be read.
     """
-    triples = [texts.triples[key] for item in items for key in triple_ids(item) if key in texts.triples]
+    triples = triples_of(items, texts).values()
     passages = [texts.passages[item["passage"]] for item in items if item.get("passage") in texts.passages]
     told = [label for one in triples for label in (one["subject_label"], one["object_label"])]
     told += [text for one in passages for text in (one["title"], one["text"])]

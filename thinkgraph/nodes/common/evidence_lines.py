@@ -95,6 +95,11 @@ def triple_ids(item: EvidenceItem) -> list[str]:
     return [*lead, *item.get("tails", ()), *item.get("triples", ())]
 
 
+def triples_of(items: Iterable[EvidenceItem], texts: Texts) -> dict[str, Triple]:
+    """The triples that items refer to, by id, without those that the store no longer has."""
+    return {key: texts.triples[key] for item in items for key in triple_ids(item) if key in texts.triples}
+
+
 def reached_by(items: Iterable[EvidenceItem], texts: Texts) -> set[str]:
     """Ids of the things that paths end at, and of all in communities; without triples that the store no longer has."""
     triples = texts.triples

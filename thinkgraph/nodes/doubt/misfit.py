@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triples_of
 from thinkgraph.nodes.doubt.asked_kind import (
     MADE,
     NUMBER_WORDS,
@@ -174,7 +174,7 @@ def _told(items: Sequence[EvidenceItem], texts: Texts, ends: AbstractSet[str] = 
     """
     told: list[str] = []
     for item in items:
-        triples = [texts.triples[key] for key in triple_ids(item) if key in texts.triples]
+        triples = list(triples_of([item], texts).values())
         if item["kind"] == "chunk":
             said = sentences_of(item, texts)
             told += naming(said, ends) or [" ".join(said)]

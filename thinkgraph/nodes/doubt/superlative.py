@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from thinkgraph.nodes.common.evidence_lines import triple_ids
+from thinkgraph.nodes.common.evidence_lines import triple_ids, triples_of
 from thinkgraph.nodes.doubt.asked_kind import measure_of, root_of, words_of
 from thinkgraph.nodes.doubt.walk import Walk, names_object
 from thinkgraph.prompts.lines import one_line
@@ -62,9 +62,8 @@ class Superlative:
 
     def outranked(self) -> str:
         """Which thing of the evidence comes before those cited, in words; empty where none does."""
-        cited = [one["id"] for one in self.ranking(self.walk.triples)]
-        first = next((self._behind[key] for key in cited if key in self._behind), "")
-        return first if self._behind.keys() >= {*cited} else ""
+        told = [self._behind.get(one["id"], "") for one in self.ranking(self.walk.triples)]
+        return told[0] if told and all(told) else ""
 
     def without_those_behind(self) -> list[str]:
         """Ids of the shown items but those that only lead to what comes after another one."""
@@ -74,7 +73,7 @@ class Superlative:
 
     @cached_property
     def _all(self) -> Sequence[Triple]:
-        return Walk(self.walk.question, self.shown, self.walk.texts).triples
+        return list(triples_of(self.shown, self.walk.texts).values())
 
     @cached_property
     def _behind(self) -> dict[str, str]:

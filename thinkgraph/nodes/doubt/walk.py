@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, title_and_sentences, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, title_and_sentences, triples_of
 from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, root_of, words_of
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
@@ -75,8 +75,7 @@ class Walk:
 
     def __init__(self, question: str, items: Sequence[EvidenceItem], texts: Texts) -> None:
         """Args: the question; the evidence that answers to it stand on; what the evidence refers to."""
-        keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-        self.triples = triples = [texts.triples[key] for key in keys if key in texts.triples]
+        self.triples = triples = list(triples_of(items, texts).values())
         self._about = _surroundings(triples)
         self.relations = {triple["relation"] for triple in triples}
         self.things = {
