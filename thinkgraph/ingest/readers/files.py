@@ -206,7 +206,7 @@ def _triples_in(
         if obj[:1] == '"':
             obj, datatype = literal_of(obj)
         if not (subject and relation and obj):
-            rejects.add(path, line, f"empty {_PARTS[[bool(subject), bool(relation), bool(obj)].index(False)]}")
+            rejects.add(path, line, f"empty {_empty_part(subject, relation, obj)}")
             continue
         if plain and len(cells) == _COLUMNS:
             yield subject, relation, obj, (), datatype
@@ -214,6 +214,11 @@ def _triples_in(
         if datatype is None and layout.marked(cells):
             datatype = ""
         yield subject, relation, obj, layout.qualifiers(cells), datatype
+
+
+def _empty_part(*texts: str | None) -> str:
+    """The first part of a triple that has no text."""
+    return next(part for part, text in zip(_PARTS, texts, strict=True) if not text)
 
 
 @lru_cache(maxsize=1024)
@@ -287,8 +292,7 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
         values = [row[name] for name in named if name is not None]
         texts = [_text(value) for value in values]
         if not all(texts):
-            which = _PARTS[[bool(text) for text in texts].index(False)]
-            rejects.add(path, line, f"{which} is empty or no text")
+            rejects.add(path, line, f"{_empty_part(*texts)} is empty or no text")
             continue
         subject, relation, obj = (text for text in texts if text)
         datatype: str | None = None
