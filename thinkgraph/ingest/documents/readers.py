@@ -461,30 +461,29 @@ def _title(reader: PdfReader) -> str:
 
 
 def _pages(reader: PdfReader, left_out: list[str]) -> Iterator[Piece]:
-    start = 0
-    found = False
+    start, found = 0, False
     pictures: list[int] = []
     damaged: dict[int, str] = {}
     for number in range(1, _number_of_pages(reader) + 1):
         try:
             page = reader.pages[number - 1]
             text = page.extract_text()
-            has_words = any(c.isalnum() for c in text)
-            if not has_words and len(page.images):
+            if any(c.isalnum() for c in text):
+                found = True
+            elif len(page.images):
                 pictures.append(number)
         except Exception as error:  # noqa: BLE001 - damaged pages fail in as many ways as there are
             damaged[number] = _words(error)
             continue
-        found = found or has_words
         yield Piece(f"page {number}", text, start)
         start += len(text)
+    why = next(iter(damaged.values()), "")
     if damaged and not found:
-        number, why = next(iter(damaged.items()))
-        raise UnreadableError(f"is a damaged PDF file (page {number}: {why})")
+        raise UnreadableError(f"is a damaged PDF file (page {min(damaged)}: {why})")
     if not found:
         raise UnreadableError("holds no text (a scan?); run OCR over it first")
     if damaged:
-        left_out.append(f"has damaged pages ({_numbers([*damaged])}: {next(iter(damaged.values()))}); write it anew")
+        left_out.append(f"has damaged pages ({_numbers([*damaged])}: {why}); write it anew")
     if pictures:
         left_out.append(f"has pages of pictures without text ({_numbers(pictures)}; a scan?); run OCR over them")
 
