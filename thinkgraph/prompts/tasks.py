@@ -11,10 +11,11 @@ from typing import Literal
 Task = Literal["question", "fact", "truth"]
 
 AUXILIARIES = r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)"
+QUESTION_WORDS = r"(?:who|whom|whose|what|which|where|when|why|how)"
 _YES_OR_NO = re.compile(
     # "Can you name …", "Is there a …" ask for a thing.
     rf"\W*{AUXILIARIES} (?!(?:you|there|any\w*|some\w*|i|we)\b)"
-    r"(?!.*\b(?:or|who|whom|whose|what|which|where|when|why|how)\b).*\?\s*$",
+    rf"(?!.*\b(?:or|{QUESTION_WORDS})\b).*\?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import regex
 
 from thinkgraph.prompts.lines import Item, parse_item
-from thinkgraph.prompts.tasks import AUXILIARIES
+from thinkgraph.prompts.tasks import AUXILIARIES, QUESTION_WORDS
 from thinkgraph.tools.linking.lexical import PAIRED
 
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
@@ -32,7 +32,7 @@ DERIVED = YES_OR_NO | {"supports", "refutes", "not enough info"}
 _SMALL = frozenset(
     "a an and are as at be by for from in is it its of on or that the to was were with".split()  # noqa: SIM905
 )
-_ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b.*\?", re.IGNORECASE | re.DOTALL)
+_ASKS_FOR = re.compile(rf"\b{QUESTION_WORDS}\b.*\?", re.IGNORECASE | re.DOTALL)
 _ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{AUXILIARIES}\b", re.IGNORECASE)
 _HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm)er"
 _DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
