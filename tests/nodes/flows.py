@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import triples
+
 from thinkgraph.models.ops import Flow
 from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.testing.memory import MemoryGraphStore
@@ -24,17 +26,7 @@ class TypedStore(MemoryGraphStore):
 
 def triple(key: str, subject: str, relation: str, end: str, *, literal: bool = False, **qualifiers: str) -> Triple:
     """A statement about things whose ids are their labels."""
-    return Triple(
-        id=key,
-        subject=subject,
-        relation=relation,
-        object=end,
-        subject_label=subject,
-        relation_label=relation,
-        object_label=end,
-        literal=literal,
-        qualifiers=list(qualifiers.items()),
-    )
+    return {**triples.triple(subject, relation, end, literal=literal, **qualifiers), "id": key}
 
 
 def deps_of(graph: MemoryGraphStore, embedder: Any) -> Any:

@@ -13,21 +13,6 @@ from thinkgraph.state.usage import summarise
 NO_TRACE = Trace(title="", lines=[], data={})
 
 
-def triple(subject: str, relation: str, obj: str, *, literal: bool = False, **qualifiers: str) -> Triple:
-    """A triple whose labels are its ids."""
-    return Triple(
-        id=f"{subject}|{relation}|{obj}",
-        subject=subject,
-        relation=relation,
-        object=obj,
-        subject_label=subject,
-        relation_label=relation,
-        object_label=obj,
-        literal=literal,
-        qualifiers=[[name, value] for name, value in qualifiers.items()],
-    )
-
-
 def path(start: str, hops: Sequence[Triple], tails: Sequence[Triple] = ()) -> CitedPath:
     """A path as an answer cites it."""
     return CitedPath(text=path_line(start, hops, tails), triples=[t["id"] for t in [*hops, *tails]], score=1.0)

@@ -15,7 +15,8 @@ from fakes import FakeModel
 from graphs.cases import CASES, Case
 from hypothesis import given
 from hypothesis import strategies as st
-from plot.answers import answer_of, chains, community, passage, path, triple
+from plot.answers import answer_of, chains, community, passage, path
+from triples import triple
 
 import thinkgraph as tg
 from thinkgraph.errors import UsageError

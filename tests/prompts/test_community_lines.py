@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+import triples
 from prompts.test_lines import LABELS, prompt_of, shown_pairs
 
 from thinkgraph.prompts.communities import community_line
@@ -64,17 +65,8 @@ PLAIN = [
 
 
 def triple(number: int, subject: str, relation: str, end: str, qualifiers: Sequence[tuple[str, str]] = ()) -> Triple:
-    return Triple(
-        id=f"t{number}",
-        subject=subject,
-        relation=relation,
-        object=end,
-        subject_label=subject,
-        relation_label=relation,
-        object_label=end,
-        literal=False,
-        qualifiers=[list(pair) for pair in qualifiers],
-    )
+    listed = [list(pair) for pair in qualifiers]
+    return {**triples.triple(subject, relation, end), "id": f"t{number}", "qualifiers": listed}
 
 
 def read(line: str) -> Counter[object]:

@@ -136,7 +136,7 @@ def test_deep_folders(tmp_path) -> None:
 
 def write_pdf(path: Path, *pages: str, title: str = "", password: str = "") -> Path:
     """A PDF file with one page for each text; "damaged" and "picture" make such pages."""
-    from pypdf import PdfWriter
+    from pypdf import PdfReader, PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
     writer = PdfWriter()
@@ -166,6 +166,7 @@ def write_pdf(path: Path, *pages: str, title: str = "", password: str = "") -> P
     if password:
         writer.encrypt(password, algorithm="RC4-128")
     writer.write(path)
+    assert PdfReader(path)
     return path
 
 

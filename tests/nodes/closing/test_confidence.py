@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from triples import triple
 
 from thinkgraph.nodes.closing.confidence import WEIGHTS, confidence, signals_of, sure_enough, withheld
 from thinkgraph.nodes.common.evidence_lines import Texts
@@ -17,20 +18,6 @@ from thinkgraph.state.settings import RunSettings
 FIRST = ("Volga", "ends in", "Russia")
 THEN = ("Russia", "currency", "ruble")
 ASKED = "Which currency is used where the Volga ends?"
-
-
-def triple(subject: str, relation: str, obj: str) -> Triple:
-    return Triple(
-        id=f"{subject} {relation} {obj}",
-        subject=subject,
-        relation=relation,
-        object=obj,
-        subject_label=subject,
-        relation_label=relation,
-        object_label=obj,
-        literal=False,
-        qualifiers=[],
-    )
 
 
 def walk(*steps: tuple[str, str, str]) -> tuple[list[EvidenceItem], dict[str, Triple]]:

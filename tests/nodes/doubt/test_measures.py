@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from nodes.flows import TypedStore, deps_of, outcome, triple
+from nodes.doubt.doubt_kit import against
+from nodes.flows import TypedStore, triple
 
-from thinkgraph.nodes.common.evidence_lines import Texts
-from thinkgraph.nodes.doubt.misfit import misfit
-from thinkgraph.nodes.doubt.walk import Walk
-from thinkgraph.state.evidence import Path, path_item
-from thinkgraph.state.knowledge import Triple
-from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
-
-
-def said(question: str, answer: str, triples: list[Triple]) -> str:
-    """What speaks against an answer that stands on these statements."""
-    items = [path_item(one["id"], Path(start=one["subject"], triples=[]), [one["id"]], total=1) for one in triples]
-    walk = Walk(question, items, Texts({one["id"]: one for one in triples}, {}))
-    return str(outcome(misfit([answer], walk), deps_of(MemoryGraphStore([]), HashEmbedder())))
 
 
 @pytest.mark.parametrize(
@@ -42,10 +30,7 @@ def test_a_number_measures_what_is_asked_for(question: str, relation: str, value
     graph = MemoryGraphStore([("Osk", relation, value)], literals=[relation])
     (found_there,) = graph.neighbourhood(["Osk"], limit=9, seed=0)
     (one,) = found_there["triples"]
-    items = [path_item(one["id"], Path(start="Osk", triples=[]), [one["id"]], total=1)]
-    found = str(
-        outcome(misfit([value], Walk(question, items, Texts({one["id"]: one}, {}))), deps_of(graph, HashEmbedder()))
-    )
+    found = against(question, value, cited=[one], graph=graph)
     assert found == (f"the question asks for a number, and {value} is {fault}" if fault else "")
 
 
@@ -64,10 +49,9 @@ def test_a_number_is_of_what_it_is_asked_of(question: str, answer: str, fault: s
         [("Volga", "length", "3531"), ("Russia", "coastline", "37653")], literals=["length", "coastline"]
     )
     near = graph.neighbourhood(["Volga", "Russia"], limit=9, seed=0)
-    known = {one["id"]: one for found in near for one in found["triples"]}
-    items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
+    cited = [one for found in near for one in found["triples"]]
     for graph.types in ({"Volga": "river", "Russia": "country"}, {}):
-        found = str(outcome(misfit([answer], Walk(question, items, Texts(known, {}))), deps_of(graph, HashEmbedder())))
+        found = against(question, answer, cited=cited, graph=graph)
         said = f"the question asks for a number of a river, and {fault}" if fault and graph.types else ""
         assert found == said
 
@@ -75,10 +59,10 @@ def test_a_number_is_of_what_it_is_asked_of(question: str, answer: str, fault: s
 def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
     ages = [triple("m", "Austria", "median age", "44.5", literal=True)]
     fault = "the question asks for age, and 44.5 is its median age"
-    assert said("At what age may people vote in Austria?", "44.5", ages) == fault
-    assert said("What is the median age in Austria?", "44.5", ages) == ""
+    assert against("At what age may people vote in Austria?", "44.5", cited=ages) == fault
+    assert against("What is the median age in Austria?", "44.5", cited=ages) == ""
     area = [triple("a", "Austria", "area sq km", "83871", literal=True)]
-    assert said("What is the area of Austria?", "83871", area) == ""
+    assert against("What is the area of Austria?", "83871", cited=area) == ""
 
 
 @pytest.mark.parametrize(
@@ -94,5 +78,5 @@ def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
     ],
 )
 def test_a_measure_is_told_in_numbers(question: str, answer: str, *, fault: bool) -> None:
-    found = said(question, answer, [triple("a", "Austria", "voters", answer, literal=True)])
+    found = against(question, answer, cited=[triple("a", "Austria", "voters", answer, literal=True)])
     assert found.endswith(f"and {answer} is no number") is fault

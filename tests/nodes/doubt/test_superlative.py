@@ -6,33 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from nodes.doubt.doubt_kit import against
 from nodes.flows import deps_of, outcome, triple
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide
 from thinkgraph.nodes.doubt.judged import judged
-from thinkgraph.nodes.doubt.misfit import misfit
-from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.kinds import Judgement
-from thinkgraph.state.evidence import EvidenceItem, Path, path_item
+from thinkgraph.state.evidence import Path, path_item
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.state.settings import DoubtSettings
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 
 DEPS = deps_of(MemoryGraphStore([]), HashEmbedder())
-
-
-def items_of(*triples: Triple) -> list[EvidenceItem]:
-    """A line of each statement."""
-    return [path_item(one["id"], Path(start=one["subject"], triples=[]), [one["id"]], total=1) for one in triples]
-
-
-def against(question: str, answer: str, cited: Sequence[Triple], shown: Sequence[Triple]) -> str:
-    """What speaks against an answer that stands on these of the statements shown."""
-    walk = Walk(question, items_of(*cited), Texts({one["id"]: one for one in shown}, {}))
-    return str(outcome(misfit([answer], walk, shown=items_of(*shown)), DEPS))
 
 
 BUYERS = [
@@ -55,7 +43,7 @@ BUYERS = [
 )
 def test_a_qualifier_may_rank_another_thing_first(question: str, first: str, second: str) -> None:
     def told(answer: str, cited: Sequence[Triple]) -> str:
-        return against(question, answer, cited, BUYERS).removeprefix("the question compares, and ")
+        return against(question, answer, cited=cited, beside=BUYERS).removeprefix("the question compares, and ")
 
     assert told("Kampala", BUYERS[::2][:2]) == first
     assert told("Islamabad", BUYERS[1::2]) == second
@@ -68,11 +56,13 @@ def test_a_statement_is_ranked_among_those_of_the_same_thing() -> None:
         triple("c", "Cid", "buyer of", "Osk", tons="6"),
     ]
     question = "Who is the largest buyer of Osk?"
-    assert against(question, "Cid", sold[2:], sold) == "the question compares, and Bea has 7 where Cid has 6"
-    assert against(question, "Bea", sold[1:2], sold) == ""
+    assert (
+        against(question, "Cid", cited=sold[2:], beside=sold) == "the question compares, and Bea has 7 where Cid has 6"
+    )
+    assert against(question, "Bea", cited=sold[1:2], beside=sold) == ""
     # Years and ranks measure nothing.
     ranked = [triple("b", "Bea", "buyer of", "Osk", rank="2"), triple("c", "Cid", "buyer of", "Osk", rank="1")]
-    assert against(question, "Cid", ranked[1:], ranked) == ""
+    assert against(question, "Cid", cited=ranked[1:], beside=ranked) == ""
 
 
 def test_the_lines_of_those_behind_are_left_out_once_an_answer_is_doubted() -> None:

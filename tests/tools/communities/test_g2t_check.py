@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from triples import triple
 
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.tools.communities.g2t_words import quotations, same_word, sentences, spelt_out, words_in
-
-
-def triple(subject: str, relation: str, obj: str, *, literal: bool = False, **qualifiers: str) -> Triple:
-    return Triple(
-        id=f"{subject}/{relation}/{obj}",
-        subject=subject,
-        relation=relation,
-        object=obj,
-        subject_label=subject,
-        relation_label=relation,
-        object_label=obj,
-        literal=literal,
-        qualifiers=[[name, value] for name, value in qualifiers.items()],
-    )
 
 
 def kinds(text: str, *triples: Triple) -> list[str]:
