@@ -291,7 +291,7 @@ def main() -> int:
         questions = _deep(everything, knowledge, model)[: args.questions]
         watch.around(knowledge.graph, _STORE)
         watch.around(knowledge.text, _TEXT)
-        watch.around(knowledge.linker, ("link",))
+        watch.around(knowledge.linker, ("link", "link_names"))
         watch.around(knowledge.embedder, _ENCODER)
         time_clients(watch)
         loop = asyncio.new_event_loop()
