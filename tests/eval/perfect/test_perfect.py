@@ -6,7 +6,7 @@ import pytest
 from eval.perfect.chooser_kit import GOLDS, GRAPH, TEXTS, ask, hop, raw, reason
 
 from thinkgraph.eval.gold import resolve_golds
-from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.perfect.chooser import PerfectChooser, keywords
 from thinkgraph.eval.perfect.errors import Slip
 from thinkgraph.eval.questions import Question
 from thinkgraph.prompts.communities import community_line
@@ -205,6 +205,15 @@ def test_keywords_pairs_and_verdict(model) -> None:
         user = f"## Question\n{question}\n\n## Evidence\n[1] {path}\n\n## Answer\n{answer}"
         assert raw(model, "verdict", user)["right"] is right
     assert raw(model, "verdict", f"## Question\n{question}\n\n## Answer\nKampala")["right"] is False
+
+
+def test_a_relation_that_is_written_down_in_either_direction_is_one_clue() -> None:
+    graph = MemoryGraphStore([("Osk", "borders", "Lind"), ("Lind", "borders", "Osk"), ("Tarr", "borders", "Osk")])
+    path = (("Osk", "borders"), ("count",))
+    asked = Question(id="1", question="how many neighbours has Osk?", answers=("2",), gold_path=path)
+    (gold,) = resolve_golds([asked], graph, MemoryTextStore([]))
+    assert [hop.outgoing for hop in gold.hops] == [True, False]
+    assert keywords(gold) == ["Osk", "borders"]
 
 
 def test_pairs_of_shared_relations_and_of_things_with_what_led_to_them(model) -> None:

@@ -275,9 +275,9 @@ def _names_of(hop: GoldHop) -> set[str]:
 
 
 def keywords(gold: Gold) -> list[str]:
-    """The clues of a question: each named entity, and the relation of each hop as often as it occurs."""
+    """The clues of a question: each named entity, and the relation of each hop as often as it occurs; once where it is walked both ways."""
     words = [gold.entities[start] for start in gold.starts]
-    words += [hop.relation for hop in gold.hops]
+    words += [relation for relation, *_ in dict.fromkeys((hop.relation, hop.takes, hop.sources) for hop in gold.hops)]
     return [*words, gold.other] if gold.other else words
 
 
