@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeModel
-from graphs.coggrag.coggrag_kit import ANSWERS, DOUBT, KEYS, SPLIT, TWO_HOPS, ask, asked, events_of, script
+from graphs.coggrag.coggrag_kit import ANSWERS, DOUBT, KEYS, SPLIT, TWO_HOPS, ask, asked, events_of, holding, script
 
 from thinkgraph.prompts.parsed import ParsedPrompt
 
@@ -173,6 +173,21 @@ def test_a_doubted_answer_is_wrong_without_a_call_and_its_reason_is_told() -> No
         # The question names the relation that leads to it.
         (["Panama City"], None, ""),
     ]
+
+
+def test_a_wrong_count_is_thought_over_with_the_length_of_the_list() -> None:
+    question = "How many countries does Panama border?"
+
+    def counting(number: str) -> Any:
+        return lambda prompt: {"sufficient": True, "answers": [number], "evidence": holding(prompt, ["Colombia)"])}
+
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [1]}]
+    replies = script({}, keys, reason=counting("9"), rethink=counting("2"))
+    answer, model = doubting(question, replies)
+    assert (answer["answers"], answer["status"]) == (["2"], "grounded")
+    (again,) = prompts(model, "rethink")
+    assert again.text("doubted answer") == "the lines cited list 2, not 9"
+    assert prompts(model, "verify") == []
 
 
 @pytest.mark.parametrize("rethinks", [1, 3])

@@ -33,6 +33,13 @@ def test_a_claim_to_be_judged_is_no_question(task: Any, status: str) -> None:
     assert draft["status"] == status
 
 
+def test_a_count_stands_on_no_list_of_something_else() -> None:
+    lines = ["(Gabon) -[borders]-> (Congo), (Chad)", "(Gabon) -[instance of]-> (country)"]
+    assert supporting(["2"], [1], lines, "How many countries border Gabon?") == [1]
+    assert supporting(["1"], [2], lines, "How many countries border Gabon?") == []
+    assert supporting(["1"], [2], lines) == [2], "of a claim any list counts"
+
+
 def test_a_false_name_among_true_words_stands_on_nothing() -> None:
     assert supporting(["The capital of Gabon is Libreville"], [1], [LINE]) == [1]
     assert supporting(["The capital of Gabon is Rome"], [1], [LINE]) == []

@@ -37,6 +37,9 @@ ITEMS = [
 ]
 LINES = ["(Volga) -[ends in]-> (Russia)", "(Russia) -[population]-> (144000000)"]
 CONTEXT = PromptContext(ITEMS, LINES, Texts(TRIPLES, {}))
+FLOWS = {end: triple(end, "Volga", "flows through", end) for end in ("Tver", "Kazan", "Samara")}
+FLOW = path_item("4", Path(start="Volga", triples=[]), [*FLOWS], total=3, score=1.0, number=1)
+COUNTS = PromptContext([FLOW], ["(Volga) -[flows through]-> (Tver), (Kazan), (Samara)"], Texts(FLOWS, {}))
 
 
 RULED = Relation(entity="Volga", name="ruled_by", label="ruled by", direction="out", count=1)
@@ -55,7 +58,12 @@ alone: list[list[str]] = []
 
 
 def run(
-    *answers: str, question: str = QUESTION, doubted: Iterable[str] = (), sufficient: bool = True, **settings: Any
+    *answers: str,
+    question: str = QUESTION,
+    context: PromptContext = CONTEXT,
+    doubted: Iterable[str] = (),
+    sufficient: bool = True,
+    **settings: Any,
 ) -> tuple[Judged, list[tuple[str, str]]]:
     """The outcome where a model gives these answers one after the other, and by key what it was told of doubts."""
     told: list[tuple[str, str]] = []
@@ -74,7 +82,7 @@ def run(
     def draft_of(judgement: Judgement, shown: PromptContext) -> Any:
         return decide(judgement, shown, state, chosen, final=False, likely=False)
 
-    flow = judged(asks, draft_of, CONTEXT, state, chosen)
+    flow = judged(asks, draft_of, context, state, chosen)
     try:
         op: Any = next(flow)
         assert question != QUESTION, "what the statements tell is not looked up"
@@ -122,6 +130,21 @@ def test_a_doubt_of_before_is_told_at_once_and_an_equal_prompt_is_not_sent_twice
 
 ENDS = "Who governs at the mouth of the Volga?"
 OPEN = "Russia does not follow from the lines cited for it alone"
+
+
+def test_a_wrong_count_is_asked_for_again_with_the_length_of_the_list() -> None:
+    question = "How many towns does the Volga flow through?"
+    result, told = run("5", "3", question=question, context=COUNTS)
+    doubt = "the lines cited list 3, not 5"
+    assert told == [("", ""), ("again", f"[1] {doubt}")]
+    assert result.draft is not None
+    assert (result.draft["answers"], result.draft["status"], result.doubted) == (["3"], "grounded", [doubt])
+    # Given again it does not stand in the evidence, and the search goes on.
+    result, told = run("5", "5", question=question, context=COUNTS)
+    assert (len(told), result.draft) == (2, None)
+    # A third number is not asked for once more.
+    assert len(run("5", "6", "7", question=question, context=COUNTS)[1]) == 3
+    assert len(run("5", question=question, context=COUNTS, backtracks=0)[1]) == 1
 
 
 def test_where_no_relation_named_leads_to_it_the_cited_lines_are_judged_alone() -> None:

@@ -75,6 +75,11 @@ def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
         ("In which age was bronze first used?", "the Bronze Age", False),
         ("What is the population made of?", "about nine million", False),
         ("In which area is it spoken?", "Tyrol", False),
+        # A text may list what the question counts.
+        ("How many countries border Austria?", "Hungary", True),
+        ("How many countries border Austria?", "eight", False),
+        ("How many countries border Austria?", "none", False),
+        ("How much land does Austria have?", "hills", False),
     ],
 )
 def test_a_measure_is_told_in_numbers(question: str, answer: str, *, fault: bool) -> None:

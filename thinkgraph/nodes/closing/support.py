@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from thinkgraph.nodes.common.evidence_lines import SENTENCE_END
 from thinkgraph.nodes.doubt.asked_kind import SQUARE, asked_for, measure_of, root_of, words_of
+from thinkgraph.nodes.doubt.counted import lengths_said, roots_asked
 from thinkgraph.prompts.lines import Item, ShownHop, parse_item
 from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
 from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, numbers
-from thinkgraph.tools.linking.lexical import content_tokens
 
 _NOT_NUMERIC = re.compile(r"[^\d\s.,'_%-]")
-_IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
 _REFERS = re.compile(r"(?:it|its|he|she|they|their|this|these|that|those)\b", re.IGNORECASE)
 _VALUE = re.compile(r"\W*\d")
 _YEAR = re.compile(r"\d{4}")
@@ -38,6 +37,7 @@ class _Held:
     """The evidence, read once for all answers, beside the question's words."""
 
     def __init__(self, text: str, evidence: Evidence) -> None:
+        self._question = text
         self._folded = f" {fold(text)} "
         self._compares = compares(text)
         self._asked = asked_for(text)
@@ -46,7 +46,7 @@ class _Held:
         self._asks_how_many = self._asked is None or self._asked.kind == "number"
         """Or the words do not tell."""
         self._square = bool(SQUARE.search(fold(text)))
-        self._roots = set(map(root_of, content_tokens(" ".join(_IN_LOWER_CASE.findall(text)))))
+        self._roots = set(roots_asked(text))
         self._literals = {fold(one["object_label"]) for one in evidence["triples"] if one["literal"]}
         self._passages = evidence["passages"]
         self._items = [parse_item(0, path["text"]) for path in evidence["paths"]]
@@ -74,9 +74,7 @@ class _Held:
         kind: SupportKind = "words"
         if fold(answer) in DERIVED:
             kind = "conclusion"
-        elif (
-            self._asks_how_many and re.fullmatch(r"\d{1,4}", fold(answer)) and int(fold(answer)) in self._counts(lines)
-        ):
+        elif self._asks_how_many and fold(answer) in map(str, self._lengths(lines)):
             kind = "count"
         elif not holds(answer, lines):
             kind = "none"
@@ -121,13 +119,9 @@ class _Held:
         measure = self._asked.measure if self._asked else ""
         return not measure or self._says(hop.relation) or measure_of(hop.relation) == measure
 
-    def _counts(self, lines: Sequence[str]) -> set[int]:
-        """How many things are listed: by relations that the question names, if there are any; at things that it names, likewise."""
-        lists = [one for item in self._items for one in item.lists]
-        said = [one for one in lists if self._says(one.relation)]
-        near = [one for one in said if self._named(one.source)] or said
-        together = {fold(end) for one in near for end in one.ends}
-        return {len(together), *(len(one.ends) + one.more for one in near)} if near else counts(lines)
+    def _lengths(self, lines: Sequence[str]) -> set[int]:
+        """How many things are listed, by relations that the question says where there are any."""
+        return lengths_said(self._question, self._items) or counts(lines)
 
     def _in_passage(self, answer: str, passage: CitedPassage) -> tuple[int, int] | None:
         """Where the answer, unless the question names it, stands in a sentence; a number, in one that says what is asked."""

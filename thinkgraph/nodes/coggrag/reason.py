@@ -11,7 +11,7 @@ from thinkgraph.nodes.coggrag.tree import ROOT, task_of
 from thinkgraph.nodes.common.evidence_lines import tails_of
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
-from thinkgraph.nodes.doubt.judged import Held, miscited, settled, unfit
+from thinkgraph.nodes.doubt.judged import Held, miscited, miscounted, settled, unfit
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution
@@ -56,13 +56,15 @@ def think(
     # A claim is no question, and its answers are labels.
     asked = "" if TASK_LABELS[own.task] else state["asked"]
     lines = context.supporting(answers, judgement["evidence"], asked)
+    told = [context.lines[at - 1] for at in judgement["evidence"]]
+    miscount = "" if before else miscounted(state["asked"], answers, told, own)
     if not lines and not settings.own_knowledge:
-        return unanswered(state, NOT_HELD, attempts)
+        return {**unanswered(state, NOT_HELD, attempts), "doubt": miscount}
     cited, instead_of = context.evidence(lines), context.evidence(moved_from(judgement["evidence"], lines))
     held = Held(state["asked"], answers, cited, context.items, context.texts, own)
     doubt = yield from unfit(held)
     if not before:
-        doubt = doubt or (yield from miscited(instead_of, held))
+        doubt = doubt or miscount or (yield from miscited(instead_of, held))
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}

@@ -8,6 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.models.window import Rank
 from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.nodes.doubt.counted import is_another_count
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.tasks import task_labels
 from thinkgraph.runtime import requests
@@ -85,19 +86,24 @@ def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str
     """Numbers (from 1) of the lines that support the answers: those of the cited ones that are needed, if these do, else any
     that do; or none.
 
-    Yes and no are supported by nothing where `question` asks for a thing; a claim to be judged is no question.
+    Yes and no are supported by nothing where `question` asks for a thing, a count not by what it does not count; a claim to be judged is no
+    question.
     """
     if any(beside_the_point(answer, question) for answer in answers):
         return []
     named = [lines[number - 1] for number in cited]
-    if named and all_hold(answers, named):
+    if named and _hold(answers, named, question):
         return needed(answers, cited, lines, question)
     if all(holds(answer, ()) for answer in answers):
         # A conclusion (yes, no) that names no line is supported by nothing.
         return []
     found = [number for number, line in enumerate(lines, start=1) if any(holds(answer, [line]) for answer in answers)]
     every = [lines[number - 1] for number in found]
-    return found if every and all_hold(answers, every) else []
+    return found if every and _hold(answers, every, question) else []
+
+
+def _hold(answers: Sequence[str], lines: Sequence[str], question: str) -> bool:
+    return all_hold(answers, lines) and not is_another_count(question, answers, lines)
 
 
 def moved_from(cited: Sequence[int], lines: Sequence[int]) -> Sequence[int]:

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
+from thinkgraph.nodes.doubt.counted import miscount
 from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
 from thinkgraph.nodes.doubt.settled import is_settled
 from thinkgraph.nodes.doubt.superlative import Superlative
@@ -67,8 +68,8 @@ class Held:
 
     @property
     def is_doubtable(self) -> bool:
-        """Whether something is cited, the settings doubt, and a question was asked, not a claim."""
-        return bool(self.cited) and self.settings.backtracks > 0 and self.settings.task == "question"
+        """Whether something is cited, and answers are doubted at all."""
+        return bool(self.cited) and _doubts(self.settings)
 
     @cached_property
     def walk(self) -> Walk:
@@ -101,8 +102,8 @@ def judged(
     *,
     mapped: bool = False,
 ) -> Flow[Judged]:
-    """A judgement of evidence. Where the answer that it leads to does not fit the question, or stands elsewhere than the model says, it is
-    told why and asked again; so it is where it repeats a doubted answer, once.
+    """A judgement of evidence. Where the answer that it leads to does not fit the question, is another number than the lines cited list, or
+    stands elsewhere than the model says, it is told why and asked again; so it is where it repeats a doubted answer, once.
 
     Where the question ranks things, a doubted answer is asked for again without the lines of those behind another one.
 
@@ -129,6 +130,12 @@ def judged(
     doubted = state["doubted"]
     for key in ("", "again", _LAST):
         judgement = yield from asks(context, key=key, doubted=numbered(doubted))
+        sure = judgement["answers"] if judgement["sufficient"] else ()
+        cited = [context.lines[number - 1] for number in judgement["evidence"]]
+        against = miscounted(state["question"], sure, cited, settings)
+        if against and against not in doubted and key != _LAST:
+            doubted = [*doubted, against]
+            continue
         draft = draft_of(judgement, context)
         if draft is None:
             return Judged(judgement, None, "", doubted)
@@ -163,6 +170,19 @@ def unfit(held: Held) -> Flow[str]:
     if not held.is_doubtable:
         return ""
     return (yield from misfit(held.answers, held.walk, shown=held.items))
+
+
+def _doubts(settings: DoubtSettings) -> bool:
+    """Whether the settings doubt, and a question was asked, not a claim."""
+    return settings.backtracks > 0 and settings.task == "question"
+
+
+def miscounted(question: str, answers: Sequence[str], cited: Sequence[str], settings: DoubtSettings) -> str:
+    """How many things the lines cited list, in words, where the answer is another number, see `miscount`; empty where nothing is doubted.
+
+    The answer may not stand in the evidence for it.
+    """
+    return miscount(question, answers, cited) if _doubts(settings) else ""
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:

@@ -21,6 +21,7 @@ from thinkgraph.nodes.doubt.asked_kind import (
     asked_for,
     asking_part,
     asks_for_something,
+    counted_noun,
     described,
     is_phrase,
     measure_of,
@@ -45,6 +46,10 @@ MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
 _BARE = re.compile(r"\d+(?: \d+)*")
+_VAGUE = frozenset(
+    ["all", "both", "couple", "few", "half", "many", "most", "no", "none", "pair", "several", "single", "some"]
+)
+"""Words that tell how many there are without a number."""
 _UNITS = frozenset(["ft", "kg", "km", "m", "mi", "pct", "percent", "sq", "usd"])
 
 
@@ -201,11 +206,14 @@ def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
     bare = r"\d\d?(?: \d+)?|\d{5,7}|\d{9,}" if asked.kind == "time" else r"[\d ]+"
     if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
         return "a number"
-    if asked.is_no_number(answer):
+    words = set(answer.split())
+    if asked.kind in {"number", "time"} and thing and not numeric and not words <= NUMBER_WORDS:
+        return "a name"
+    uncounted = counted_noun(walk.question) and not re.search(r"\d", answer) and words.isdisjoint(NUMBER_WORDS | _VAGUE)
+    if uncounted or asked.is_no_number(answer):
         return "no number"
     if asked.kind in {"number", "time"}:
-        named = thing and not numeric and not set(answer.split()) <= NUMBER_WORDS
-        return "a name" if named else _other_measure(answer, about, asked, walk)
+        return _other_measure(answer, about, asked, walk)
     if any(map(asked.named_by, about.role)):
         return _narrower(answer, about, walk) if asked.kind == "thing" and about.literal else ""
     return _by_role(answer, asked, about, walk) if all(map(is_phrase, about.role | about.own)) else None

@@ -1,0 +1,94 @@
+"""How many things a list has is told where the answer is another number."""
+
+from __future__ import annotations
+
+import pytest
+
+from thinkgraph.nodes.doubt.counted import is_another_count, lengths_said, miscount
+from thinkgraph.prompts.lines import parse_item
+
+HOW_MANY = "How many countries border Arden?"
+BORDERS = "(Arden) -[borders]-> (Lind), (Merrow), (Osk)"
+BACK = "(Arden) <-[borders]- (Lind), (Tarr)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "lines", "told"),
+    [
+        ("5", [BORDERS], "the lines cited list 3, not 5"),
+        ("2 countries", [BORDERS], "the lines cited list 3, not 2"),
+        ("5", [BORDERS, BACK], "the lines cited list 2 or 3 or 4, not 5"),
+        ("5", ["(Arden) -[borders]-> (Lind), (Merrow), ... and 7 more"], "the lines cited list 9, not 5"),
+        ("3", [BORDERS], ""),
+        ("4", [BORDERS, BACK], ""),
+        # Words are left to the model.
+        ("three", [BORDERS], ""),
+        # A relation that the question does not say may list anything.
+        ("5", ["(Arden) -[export]-> (tin), (wool)"], ""),
+        # Which of two lists is counted is not known.
+        ("5", [BORDERS, "(Lind) -[borders]-> (Merrow), (Tarr)"], ""),
+        # One thing may only be described.
+        ("5", ["(Arden) -[borders]-> (Lind)"], ""),
+        # The number stands in a line, or may.
+        ("5", [BORDERS, "(Arden) -[neighbours]-> (5)"], ""),
+        ("5", [BORDERS, "text | Arden | Land | Arden has several neighbours."], ""),
+        ("5", [], ""),
+    ],
+)
+def test_another_number_than_the_list_has_is_a_miscount(answer: str, lines: list[str], told: str) -> None:
+    assert miscount(HOW_MANY, [answer], lines) == told
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which countries border Arden?",
+        "How many more countries border Arden than Lind?",
+        "Wie viele Länder grenzen an?",
+    ],
+)
+def test_only_a_plain_english_count_is_held_against_a_list(question: str) -> None:
+    assert miscount(question, ["5"], [BORDERS]) == ""
+
+
+def test_several_answers_are_no_count() -> None:
+    assert miscount(HOW_MANY, ["5", "6"], [BORDERS]) == ""
+
+
+def test_lists_of_what_the_question_names_come_before_others() -> None:
+    items = [parse_item(0, line) for line in (BORDERS, "(Lind) -[borders]-> (Merrow), (Tarr)")]
+    assert lengths_said(HOW_MANY, items) == {3}
+    assert lengths_said("How many border?", items) == {2, 3, 4}
+    assert lengths_said("How many exports does Arden have?", items) == set()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "lines", "other"),
+    [
+        (HOW_MANY, "1", ["(Arden) -[borders]-> (Lind) -[instance of]-> (country)"], True),
+        ("How many capitals has Arden?", "1", ["(Arden) -[capital]-> (Port Arden)"], False),
+        (HOW_MANY, "2", [BORDERS, "(Arden) -[export]-> (tin), (wool)"], True),
+        (HOW_MANY, "3", [BORDERS, "(Arden) -[export]-> (tin), (wool)"], False),
+        # The relation may have another word for it.
+        ("How many films did Ilse Varn make?", "2", ["(Ilse Varn) <-[directed by]- (Osk), (Tarr)"], False),
+        # What borders a neighbour.
+        (HOW_MANY, "2", ["(Arden) -[borders]-> (Lind) -[borders]-> (Osk), (Tarr)"], True),
+        (
+            "How many countries border one that borders Arden?",
+            "2",
+            ["(Arden) -[borders]-> (Lind) -[borders]-> (Osk), (Tarr)"],
+            False,
+        ),
+        ("How many towns has the capital?", "2", ["(Arden) -[capital]-> (Port) -[town]-> (Osk), (Tarr)"], False),
+        # The number itself stands in a line.
+        ("How many towers has Arden?", "1", ["(Arden) -[tower count]-> (1)"], False),
+        ("How many workers has Arden?", "9", ["(Arden) -[mine]-> (Osk) {workers=9}"], False),
+        ("How many towns share a border?", "9", ["(Arden) -[partner]-> (Lind) {share=9}"], True),
+        ("How many towers has Arden?", "9", ["text | Arden | Towers | Its 9 towers are high."], False),
+        ("Which number has the road?", "1", ["(Arden) -[road]-> (Lind)"], False),
+    ],
+)
+def test_a_list_that_the_question_does_not_count_supports_no_count(
+    question: str, answer: str, lines: list[str], *, other: bool
+) -> None:
+    assert is_another_count(question, [answer], lines) is other

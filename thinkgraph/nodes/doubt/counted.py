@@ -1,0 +1,95 @@
+"""Questions that count ("how many countries …"), held against the lists in a prompt's lines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from thinkgraph.nodes.doubt.asked_kind import counted_noun, root_of, words_of
+from thinkgraph.prompts.lines import Item, ShownList, parse_item
+from thinkgraph.tools.grounding import compares, counts, fold, numbers
+from thinkgraph.tools.linking.lexical import content_tokens, stem
+
+_IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
+
+
+def roots_asked(question: str) -> list[str]:
+    """The roots of a question's words, without its names, as often as they occur."""
+    return list(map(root_of, content_tokens(" ".join(_IN_LOWER_CASE.findall(question)))))
+
+
+def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
+    """How many things lines list by relations that the question says: each list alone, and all together. Where some of these lists are of
+    things that it names, only those count; empty where it says no relation.
+    """
+    said = _lists_said(question, items)
+    asked = f" {fold(question)} "
+    near = [one for one in said if f" {fold(one.source)} " in asked] or said
+    lengths = {len(one.ends) + one.more for one in near}
+    # Of lists that are cut nobody knows what they have in common.
+    cut = not near or any(one.more for one in near)
+    return lengths if cut else {*lengths, len({fold(end) for one in near for end in one.ends})}
+
+
+def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str:
+    """How many things lines list, in words, where the answer to an English "how many" is another number; empty where it is not, and
+    where the lines leave it open: they are not lists of one thing alone by relations that the question says, or they tell the number.
+
+    Args:
+        question: the question.
+        answers: its answers.
+        lines: of a prompt, those that the answers stand on.
+    """
+    if not counted_noun(question) or compares(question) or len(answers) != 1:
+        return ""
+    items = [parse_item(0, line) for line in lines]
+    given = numbers(answers[0])
+    if len(given) != 1 or not all(item.hops for item in items) or given <= _told(question, items):
+        return ""
+    if len({one.source for one in _lists_said(question, items)}) != 1:
+        return ""
+    listed = sorted(lengths_said(question, items))
+    # One thing may be what the question describes: "how many strings does the instrument have".
+    if listed[-1] == 1 or given <= set(map(str, listed)):
+        return ""
+    return f"the lines cited list {' or '.join(map(str, listed))}, not {given.pop()}"
+
+
+def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str]) -> bool:
+    """Whether the answer to an English "how many" is a number that no line tells, and not the length of a list that the question may count:
+    one by a relation that it says where there is any, else one of several things. Any path that ends at one thing lists one. What borders
+    the neighbours is not counted where it asks for the neighbours.
+
+    Args: as of `miscount`.
+    """
+    given = answers[0].strip() if len(answers) == 1 else ""
+    items = [parse_item(0, line) for line in lines]
+    if not counted_noun(question) or not re.fullmatch(r"\d{1,4}", given) or given in _told(question, items):
+        return False
+    near = [item for item in items if not _goes_too_far(question, item)]
+    return int(given) not in (lengths_said(question, near) or counts([item.text for item in near]) - {1})
+
+
+def _told(question: str, items: Sequence[Item]) -> set[str]:
+    """The numbers in texts and names; of those in qualifiers only what the question counts: a "share" of 10 is not 10 countries."""
+    noun = root_of(stem(counted_noun(question).casefold()))
+    texts = [text for item in items for text in (item.title, item.section, item.passage, *item.answers)]
+    for hop in (hop for item in items for hop in item.triples):
+        texts += [hop.source, hop.target]
+        texts += [value for name, value in hop.qualifiers if noun in map(root_of, words_of(name))]
+    return set().union(*map(numbers, texts))
+
+
+def _goes_too_far(question: str, item: Item) -> bool:
+    """Whether a path walks a relation that the question says once twice in one direction."""
+    steps = [] if item.community else [(group[0].relation, group[0].outgoing) for group in item.hops if group]
+    if not steps or steps[-1] not in steps[:-1]:
+        return False
+    often = Counter(roots_asked(question))
+    return max((often[root_of(word)] for word in words_of(steps[-1][0])), default=0) == 1
+
+
+def _lists_said(question: str, items: Sequence[Item]) -> list[ShownList]:
+    roots = set(roots_asked(question))
+    return [one for item in items for one in item.lists if not roots.isdisjoint(map(root_of, words_of(one.relation)))]
