@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from thinkgraph.nodes.doubt.counted import is_another_count, lengths_said, miscount
-from thinkgraph.prompts.lines import parse_item
+from thinkgraph.prompts.lines import answer_line, parse_item
 
 HOW_MANY = "How many countries border Arden?"
 BORDERS = "(Arden) -[borders]-> (Lind), (Merrow), (Osk)"
@@ -71,6 +71,8 @@ def test_lists_of_what_the_question_names_come_before_others() -> None:
         (HOW_MANY, "3", [BORDERS, "(Arden) -[export]-> (tin), (wool)"], False),
         # The relation may have another word for it.
         ("How many films did Ilse Varn make?", "2", ["(Ilse Varn) <-[directed by]- (Osk), (Tarr)"], False),
+        # The answers to a question below may be counted.
+        (HOW_MANY, "2", [BORDERS, answer_line("Which neighbours are large?", ["Lind", "Osk"])], False),
         # What borders a neighbour.
         (HOW_MANY, "2", ["(Arden) -[borders]-> (Lind) -[borders]-> (Osk), (Tarr)"], True),
         (

@@ -67,6 +67,9 @@ def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str]
     items = [parse_item(0, line) for line in lines]
     if not counted_noun(question) or not re.fullmatch(r"\d{1,4}", given) or given in _told(question, items):
         return False
+    if any(item.answers for item in items):
+        # CogGRAG counts the answers to a question below, too.
+        return False
     near = [item for item in items if not _goes_too_far(question, item)]
     return int(given) not in (lengths_said(question, near) or counts([item.text for item in near]) - {1})
 
