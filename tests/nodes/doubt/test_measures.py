@@ -85,3 +85,12 @@ def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
 def test_a_measure_is_told_in_numbers(question: str, answer: str, *, fault: bool) -> None:
     found = against(question, answer, cited=[triple("a", "Austria", "voters", answer, literal=True)])
     assert found.endswith(f"and {answer} is no number") is fault
+
+
+def test_names_are_no_count() -> None:
+    question = "How many countries border Austria?"
+    told = "the question asks how many, and 2 names are given"
+    borders = [triple("h", "Austria", "borders", "Hungary"), triple("i", "Austria", "borders", "Italy")]
+    assert against(question, "Hungary", "Italy", cited=borders) == told
+    assert against(question, "2", cited=borders) == ""
+    assert against("Which countries border Austria?", "Hungary", "Italy", cited=borders) == ""

@@ -91,6 +91,8 @@ def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown:
             return (yield from unjoined(walk))
     if walk.compares and (against := Comparison(walk, shown).fault(answers)):
         return f"the question compares, and {against}"
+    if len(answers) > 1 and counted_noun(walk.question) and not any(map(_tells_number, answers)):
+        return f"the question asks how many, and {len(answers)} names are given"
     asks = walk.compares or asks_for_something(walk.question)
     if asks and not may_name_answer(walk.question) and all(walk.is_asked_about(fold(one), asked) for one in answers):
         return _words(asked, answers[0], "what it asks about")
@@ -206,17 +208,19 @@ def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
     bare = r"\d\d?(?: \d+)?|\d{5,7}|\d{9,}" if asked.kind == "time" else r"[\d ]+"
     if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
         return "a number"
-    words = set(answer.split())
-    if asked.kind in {"number", "time"} and thing and not numeric and not words <= NUMBER_WORDS:
+    if asked.kind in {"number", "time"} and thing and not numeric and not set(answer.split()) <= NUMBER_WORDS:
         return "a name"
-    uncounted = counted_noun(walk.question) and not re.search(r"\d", answer) and words.isdisjoint(NUMBER_WORDS | _VAGUE)
-    if uncounted or asked.is_no_number(answer):
+    if (counted_noun(walk.question) and not _tells_number(answer)) or asked.is_no_number(answer):
         return "no number"
     if asked.kind in {"number", "time"}:
         return _other_measure(answer, about, asked, walk)
     if any(map(asked.named_by, about.role)):
         return _narrower(answer, about, walk) if asked.kind == "thing" and about.literal else ""
     return _by_role(answer, asked, about, walk) if all(map(is_phrase, about.role | about.own)) else None
+
+
+def _tells_number(answer: str) -> bool:
+    return bool(re.search(r"\d", answer)) or not (NUMBER_WORDS | _VAGUE).isdisjoint(fold(answer).split())
 
 
 def _by_role(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) -> str | None:
