@@ -56,8 +56,7 @@ def think(
     # A claim is no question, and its answers are labels.
     asked = "" if TASK_LABELS[own.task] else state["asked"]
     lines = context.supporting(answers, judgement["evidence"], asked)
-    told = [context.lines[at - 1] for at in judgement["evidence"]]
-    miscount = "" if before else miscounted(state["asked"], answers, told, own)
+    miscount = "" if before else miscounted(judgement, context.lines, state["asked"], own)
     if not lines and not settings.own_knowledge:
         return {**unanswered(state, NOT_HELD, attempts), "doubt": miscount}
     cited, instead_of = context.evidence(lines), context.evidence(moved_from(judgement["evidence"], lines))

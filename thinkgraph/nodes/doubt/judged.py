@@ -103,14 +103,11 @@ def judged(
     mapped: bool = False,
 ) -> Flow[Judged]:
     """A judgement of evidence. Where the answer that it leads to does not fit the question, is another number than the lines cited list, or
-    stands elsewhere than the model says, it is told why and asked again; so it is where it repeats a doubted answer, once.
+    stands elsewhere than the model says, it is told why and asked again; so it is where it repeats a doubted answer, once. Where the question
+    ranks things, a doubted answer is asked for again without the lines of those behind another one.
 
-    Where the question ranks things, a doubted answer is asked for again without the lines of those behind another one.
-
-    Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If
-    it does not find the answer there, a third judgement of all the evidence settles it.
-
-    With `backtracks=0`, and of a claim, no answer is doubted here.
+    Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If it does
+    not find it there, a third judgement of all the evidence settles it. With `backtracks=0`, and of a claim, nothing is doubted.
 
     Args:
         asks: makes the call.
@@ -130,14 +127,11 @@ def judged(
     doubted = state["doubted"]
     for key in ("", "again", _LAST):
         judgement = yield from asks(context, key=key, doubted=numbered(doubted))
-        sure = judgement["answers"] if judgement["sufficient"] else ()
-        cited = [context.lines[number - 1] for number in judgement["evidence"]]
-        against = miscounted(state["question"], sure, cited, settings)
+        against = miscounted(judgement, context.lines, state["question"], settings)
         if against and against not in doubted and key != _LAST:
             doubted = [*doubted, against]
             continue
-        draft = draft_of(judgement, context)
-        if draft is None:
+        if (draft := draft_of(judgement, context)) is None:
             return Judged(judgement, None, "", doubted)
         held = Held(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
         fault = against = yield from unfit(held)
@@ -177,12 +171,15 @@ def _doubts(settings: DoubtSettings) -> bool:
     return settings.backtracks > 0 and settings.task == "question"
 
 
-def miscounted(question: str, answers: Sequence[str], cited: Sequence[str], settings: DoubtSettings) -> str:
-    """How many things the lines cited list, in words, where the answer is another number, see `miscount`; empty where nothing is doubted.
+def miscounted(judgement: Judgement, lines: Sequence[str], question: str, settings: DoubtSettings) -> str:
+    """How many things the lines list that a judgement cites, in words, where its answer is another number, see `miscount`; empty where it
+    finds the evidence insufficient, and where nothing is doubted. The answer need not stand in the evidence.
 
-    The answer may not stand in the evidence for it.
+    Args: the judgement; all lines that it was made of; the question; the run's settings.
     """
-    return miscount(question, answers, cited) if _doubts(settings) else ""
+    if not (judgement["sufficient"] and _doubts(settings)):
+        return ""
+    return miscount(question, judgement["answers"], [lines[number - 1] for number in judgement["evidence"]])
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
