@@ -66,6 +66,8 @@ def test_lists_of_what_the_question_names_come_before_others() -> None:
     ("question", "answer", "lines", "other"),
     [
         (HOW_MANY, "1", ["(Arden) -[borders]-> (Lind) -[instance of]-> (country)"], True),
+        (HOW_MANY, "1", ["(Arden) -[export]-> (tin)", "(Arden) -[instance of]-> (country)"], True),
+        ("How many moons has Arden?", "1", ["(Arden) -[satellite]-> (Osk)"], False),
         ("How many capitals has Arden?", "1", ["(Arden) -[capital]-> (Port Arden)"], False),
         (HOW_MANY, "2", [BORDERS, "(Arden) -[export]-> (tin), (wool)"], True),
         (HOW_MANY, "3", [BORDERS, "(Arden) -[export]-> (tin), (wool)"], False),
@@ -93,4 +95,4 @@ def test_lists_of_what_the_question_names_come_before_others() -> None:
 def test_a_list_that_the_question_does_not_count_supports_no_count(
     question: str, answer: str, lines: list[str], *, other: bool
 ) -> None:
-    assert is_another_count(question, [answer], lines) is other
+    assert is_another_count(question, [answer], lines, lines) is other

@@ -92,18 +92,15 @@ def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str
     if any(beside_the_point(answer, question) for answer in answers):
         return []
     named = [lines[number - 1] for number in cited]
-    if named and _hold(answers, named, question):
+    if named and all_hold(answers, named) and not is_another_count(question, answers, named, lines):
         return needed(answers, cited, lines, question)
     if all(holds(answer, ()) for answer in answers):
         # A conclusion (yes, no) that names no line is supported by nothing.
         return []
     found = [number for number, line in enumerate(lines, start=1) if any(holds(answer, [line]) for answer in answers)]
     every = [lines[number - 1] for number in found]
-    return found if every and _hold(answers, every, question) else []
-
-
-def _hold(answers: Sequence[str], lines: Sequence[str], question: str) -> bool:
-    return all_hold(answers, lines) and not is_another_count(question, answers, lines)
+    held = every and all_hold(answers, every) and not is_another_count(question, answers, every, lines)
+    return found if held else []
 
 
 def moved_from(cited: Sequence[int], lines: Sequence[int]) -> Sequence[int]:

@@ -56,12 +56,18 @@ def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str
     return f"the lines cited list {' or '.join(map(str, listed))}, not {given.pop()}"
 
 
-def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str]) -> bool:
-    """Whether the answer to an English "how many" is a number that no line tells, and not the length of a list that the question may count:
-    one by a relation that it says where there is any, else one of several things. Any path that ends at one thing lists one. What borders
-    the neighbours is not counted where it asks for the neighbours.
+def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str], shown: Sequence[str]) -> bool:
+    """Whether the answer to an English "how many" is a number that no line tells, and not the length of a list that the question may count.
 
-    Args: as of `miscount`.
+    That is one by a relation that it says, where there is any, else one of several things, since any path that ends at one thing lists one; of
+    one thing only if it is the only line, of one step, and no line shown has a relation that the question says. What borders the
+    neighbours is not counted where it asks for the neighbours.
+
+    Args:
+        question: the question.
+        answers: its answers.
+        lines: of a prompt, those that the answers stand on.
+        shown: all lines of the prompt.
     """
     given = answers[0].strip() if len(answers) == 1 else ""
     items = [parse_item(0, line) for line in lines]
@@ -71,7 +77,13 @@ def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str]
         # CogGRAG counts the answers to a question below, too.
         return False
     near = [item for item in items if not _goes_too_far(question, item)]
-    return int(given) not in (lengths_said(question, near) or counts([item.text for item in near]) - {1})
+    if said := lengths_said(question, near):
+        return int(given) not in said
+    if given == "1":
+        # (Earth) -[natural satellite]-> (Moon): one moon.
+        alone = len(items) == 1 and len(items[0].hops) == 1
+        return not alone or bool(lengths_said(question, [parse_item(0, line) for line in shown]))
+    return int(given) not in counts([item.text for item in near])
 
 
 def _told(question: str, items: Sequence[Item]) -> set[str]:
