@@ -74,7 +74,9 @@ class _Held:
         kind: SupportKind = "words"
         if fold(answer) in DERIVED:
             kind = "conclusion"
-        elif self._asks_how_many and fold(answer) in map(str, self._lengths(lines)):
+        elif (
+            self._asks_how_many and re.fullmatch(r"\d{1,4}", fold(answer)) and int(fold(answer)) in self._lengths(lines)
+        ):
             kind = "count"
         elif not holds(answer, lines):
             kind = "none"

@@ -157,14 +157,8 @@ class AskedKind:
 
     def is_no_number(self, answer: str) -> bool:
         """Whether a measure is asked for ("from which age"), and an answer, folded, has no number."""
-        words = set(answer.split())
         measures = self.kind == "thing" and self.words <= _NUMBERED
-        return (
-            measures
-            and words.isdisjoint(NUMBER_WORDS)
-            and self.words.isdisjoint(map(stem, words))
-            and not re.search(r"\d", answer)
-        )
+        return measures and self.words.isdisjoint(map(stem, answer.split())) and not tells_number(answer)
 
     def excludes(self, sorts: AbstractSet[str]) -> bool:
         """Whether none of these sorts is asked for; not where one is unknown (empty), or the one asked for is."""
@@ -230,6 +224,11 @@ def described(question: str) -> int:
     asked = asked_for(question)
     sorts = [SORTS.get(stem(found["noun"]), "") for found in _DESCRIBED.finditer(question)]
     return sum(sort not in {"", "person", asked.sort} for sort in sorts) if asked else 0
+
+
+def tells_number(answer: str) -> bool:
+    """Whether an answer, folded, has a number in digits or in English words."""
+    return bool(re.search(r"\d", answer)) or not NUMBER_WORDS.isdisjoint(answer.split())
 
 
 def counted_noun(question: str) -> str:

@@ -69,12 +69,11 @@ def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str]
         lines: of a prompt, those that the answers stand on.
         shown: all lines of the prompt.
     """
-    given = answers[0].strip() if len(answers) == 1 else ""
-    items = [parse_item(0, line) for line in lines]
-    if not counted_noun(question) or not re.fullmatch(r"\d{1,4}", given) or given in _told(question, items):
+    if not counted_noun(question) or len(answers) != 1 or not re.fullmatch(r"\d{1,4}", given := answers[0].strip()):
         return False
-    if any(item.answers for item in items):
-        # CogGRAG counts the answers to a question below, too.
+    items = [parse_item(0, line) for line in lines]
+    # CogGRAG counts the answers to a question below, too.
+    if given in _told(question, items) or any(item.answers for item in items):
         return False
     near = [item for item in items if not _goes_too_far(question, item)]
     if said := lengths_said(question, near):

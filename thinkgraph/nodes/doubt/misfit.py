@@ -29,6 +29,7 @@ from thinkgraph.nodes.doubt.asked_kind import (
     noun_stem,
     root_of,
     sort_of_objects,
+    tells_number,
     words_of,
 )
 from thinkgraph.nodes.doubt.compared import Comparison
@@ -46,9 +47,7 @@ MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
 _BARE = re.compile(r"\d+(?: \d+)*")
-_VAGUE = frozenset(
-    ["all", "both", "couple", "few", "half", "many", "most", "no", "none", "pair", "several", "single", "some"]
-)
+_VAGUE = frozenset(["all", "both", "couple", "few", "half", "many", "most", "no", "pair", "several", "single", "some"])
 """Words that tell how many there are without a number."""
 _UNITS = frozenset(["ft", "kg", "km", "m", "mi", "pct", "percent", "sq", "usd"])
 
@@ -91,7 +90,7 @@ def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown:
             return (yield from unjoined(walk))
     if walk.compares and (against := Comparison(walk, shown).fault(answers)):
         return f"the question compares, and {against}"
-    if len(answers) > 1 and counted_noun(walk.question) and not any(map(_tells_number, answers)):
+    if len(answers) > 1 and counted_noun(walk.question) and not any(map(_tells_how_many, map(fold, answers))):
         return f"the question asks how many, and {len(answers)} names are given"
     asks = walk.compares or asks_for_something(walk.question)
     if asks and not may_name_answer(walk.question) and all(walk.is_asked_about(fold(one), asked) for one in answers):
@@ -210,7 +209,7 @@ def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
         return "a number"
     if asked.kind in {"number", "time"} and thing and not numeric and not set(answer.split()) <= NUMBER_WORDS:
         return "a name"
-    if (counted_noun(walk.question) and not _tells_number(answer)) or asked.is_no_number(answer):
+    if (counted_noun(walk.question) and not _tells_how_many(answer)) or asked.is_no_number(answer):
         return "no number"
     if asked.kind in {"number", "time"}:
         return _other_measure(answer, about, asked, walk)
@@ -219,8 +218,9 @@ def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
     return _by_role(answer, asked, about, walk) if all(map(is_phrase, about.role | about.own)) else None
 
 
-def _tells_number(answer: str) -> bool:
-    return bool(re.search(r"\d", answer)) or not (NUMBER_WORDS | _VAGUE).isdisjoint(fold(answer).split())
+def _tells_how_many(answer: str) -> bool:
+    """Whether an answer, folded, has a number or a word for one."""
+    return tells_number(answer) or not _VAGUE.isdisjoint(answer.split())
 
 
 def _by_role(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) -> str | None:
