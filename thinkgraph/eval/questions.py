@@ -52,21 +52,19 @@ def collected(path: Path, found: Iterable[tuple[str, Question | None]]) -> list[
     Raises:
         UsageError: there is none, an id stands twice, or a type is called as reports call those of every type or of none.
     """
-    questions: dict[str, Question] = {}
-    places: dict[str, str] = {}
+    kept: dict[str, tuple[str, Question]] = {}
     for where, question in found:
         if question is None:
             continue
-        if first := places.get(question.id):
-            first = first.removeprefix(f"{path}, ")
+        if question.id in kept:
+            first = kept[question.id][0].removeprefix(f"{path}, ")
             raise UsageError(f'{where}: the id "{question.id}" stands there twice, first at {first}')
         if question.type in _TAKEN_TYPES:
             raise UsageError(f'{where}: no type can be "{question.type}", which reports have a row of their own for')
-        places[question.id] = where
-        questions[question.id] = question
-    if not questions:
+        kept[question.id] = where, question
+    if not kept:
         raise UsageError(f"{path}: holds no questions")
-    return list(questions.values())
+    return [question for _, question in kept.values()]
 
 
 Read = Callable[[Path], list[Question]]

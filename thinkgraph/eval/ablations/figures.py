@@ -8,7 +8,7 @@ from typing import Any
 
 from thinkgraph.eval.bench import rescored
 from thinkgraph.eval.questions import Question
-from thinkgraph.eval.reports.results import BenchResult, table
+from thinkgraph.eval.reports.results import BenchResult, whole_row
 from thinkgraph.state.answer import Answer
 from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.linking.lexical import PAIRED
@@ -34,8 +34,7 @@ def cell_figures(results: Sequence[BenchResult], *, seed: int) -> Figures:
         results: of its method over all questions, one at least.
         seed: of the intervals.
     """
-    whole = next(row for row in table(results, seed=seed) if row["type"] == "all")
-    return {**whole, **{name: figure(results) for name, figure in _OWN.items()}}
+    return {**whole_row(results, seed=seed), **{name: figure(results) for name, figure in _OWN.items()}}
 
 
 def merged(

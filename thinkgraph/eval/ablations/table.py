@@ -28,7 +28,7 @@ class Measure:
 
     title: str
     column: str
-    """Of `reports.results.ReportRow`, or of `figures.own_figures`."""
+    """Of `reports.results.ReportRow`, or of those that `figures.cell_figures` adds."""
     percent: bool = True
 
 

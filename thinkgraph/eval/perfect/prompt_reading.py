@@ -239,7 +239,7 @@ def _text_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Findin
 
 
 def _lists_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Finding) -> bool:
-    if gold.operation == "yesno" and _other_shown(gold, hop, shown):
+    if gold.operation == "yesno" and _other_line(gold, hop, shown) is not None:
         return True
     lists = [shown.full_list(hop, source) for source in hop.sources]
     if shown.plain and not any(lists):
@@ -253,11 +253,13 @@ def _told_in_part(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Find
     length = shown.told_length(hop) if gold.operation == "count" else None
     if length:
         finding.lines.add(length[1])
-    return bool(length) or (gold.operation == "yesno" and _other_shown(gold, hop, shown))
+    return bool(length) or (gold.operation == "yesno" and _other_line(gold, hop, shown) is not None)
 
 
-def _other_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence) -> bool:
-    return any(shown.line_of(fact) is not None for fact in hop.facts if key(hop.end_of(fact)) == key(gold.other))
+def _other_line(gold: Gold, hop: GoldHop, shown: PromptEvidence) -> int | None:
+    """The line which shows that a hop reaches the other; None where none does."""
+    lines = (shown.line_of(fact) for fact in hop.facts if key(hop.end_of(fact)) == key(gold.other))
+    return next((line for line in lines if line is not None), None)
 
 
 def _shown_ends(hop: GoldHop, shown: PromptEvidence) -> Iterator[tuple[str, str]]:
@@ -272,12 +274,11 @@ def _answers(gold: Gold, shown: PromptEvidence, finding: Finding) -> list[str]:
     reached = [[end for _, end in _shown_ends(hop, shown)] for hop in finals]
     match gold.operation:
         case "yesno":
-            for fact in finals[-1].facts:
-                line = shown.line_of(fact)
-                if key(finals[-1].end_of(fact)) == key(gold.other) and line is not None:
-                    finding.lines = {line} - {0}
-                    return ["yes"]
-            return ["no"]
+            line = _other_line(gold, finals[-1], shown)
+            if line is None:
+                return ["no"]
+            finding.lines = {line} - {0}
+            return ["yes"]
         case "count":
             hidden = len(finals) == 1 and len(reached[0]) < len(finals[0].facts)
             length = shown.told_length(finals[0]) if hidden else None

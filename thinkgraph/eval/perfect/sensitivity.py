@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from thinkgraph.eval.bench import BenchPlan, run_bench
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.perfect.errors import Slip
-from thinkgraph.eval.reports.results import BenchResult, ReportRow, aligned, shown, table
+from thinkgraph.eval.reports.results import BenchResult, aligned, shown, whole_row
 from thinkgraph.tools.progress import Progress, no_progress
 
 CURVE = (0.0, 0.05, 0.1, 0.2, 0.3)
@@ -52,7 +52,7 @@ class Sensitivity:
             perfect = self._results(method, settings, ())
             roles = list(dict.fromkeys(role for one in perfect for role in one["answer"]["usage"]["roles"]))
             runs = [("", share) for share in CURVE] + [(role, AT_A_ROLE) for role in roles]
-            best = _all(perfect)["hits1"]
+            best = whole_row(perfect)["hits1"]
             for number, (role, share) in enumerate(runs, start=1):
                 results = self._results(method, settings, [Slip(share, role)]) if share else perfect
                 progress(method, number, len(runs))
@@ -66,7 +66,7 @@ class Sensitivity:
 
 
 def _row(method: str, role: str, share: float, best: float, results: Sequence[BenchResult]) -> ErrorRow:
-    row = _all(results)
+    row = whole_row(results)
     return ErrorRow(
         method=method,
         role=role,
@@ -77,10 +77,6 @@ def _row(method: str, role: str, share: float, best: float, results: Sequence[Be
         wrong=row["wrong"],
         calls=row["calls_mean"],
     )
-
-
-def _all(results: Sequence[BenchResult]) -> ReportRow:
-    return next(row for row in table(results) if row["type"] == "all")
 
 
 def render(rows: Sequence[ErrorRow]) -> str:

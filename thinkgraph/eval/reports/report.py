@@ -207,8 +207,8 @@ Plot = tuple[str, str, str]
 
 def _plots(results: Sequence[BenchResult], rows: Sequence[ReportRow]) -> list[Plot]:
     plots = [
-        _scatter(rows, "calls_mean", "model calls a question", "accuracy-calls.svg"),
-        _scatter(rows, "tokens", "tokens a question", "accuracy-tokens.svg"),
+        _scatter(rows, ("calls_mean",), "model calls a question", "accuracy-calls.svg"),
+        _scatter(rows, ("input_tokens_mean", "output_tokens_mean"), "tokens a question", "accuracy-tokens.svg"),
         _bars(rows),
         _curves(results),
     ]
@@ -246,11 +246,10 @@ def figure(draw: Callable[[Any], None], width: float = 6.4) -> str:
     return out.getvalue()
 
 
-def _scatter(rows: Sequence[ReportRow], measure: str, words: str, name: str) -> Plot:
+def _scatter(rows: Sequence[ReportRow], columns: Sequence[str], words: str, name: str) -> Plot:
     def draw(axes: Any) -> None:
         for row in (row for row in rows if row["type"] == "all"):
-            tokens = row["input_tokens_mean"] + row["output_tokens_mean"]
-            at = tokens if measure == "tokens" else row["calls_mean"]
+            at = sum(row[column] for column in columns)  # type: ignore[literal-required]
             low, high = row["hits1"] - row["hits1_low"], row["hits1_high"] - row["hits1"]
             axes.errorbar([at], [row["hits1"]], yerr=[[max(low, 0)], [max(high, 0)]], fmt="o", capsize=3)
             axes.annotate(row["method"], (at, row["hits1"]), textcoords="offset points", xytext=(5, 5))

@@ -126,6 +126,11 @@ def table(results: Iterable[BenchResult], *, seed: int = 0, prices: Prices | Non
     return sorted(rows, key=lambda row: (row["method"], row["type"] == "all", row["type"]))
 
 
+def whole_row(results: Sequence[BenchResult], *, seed: int = 0) -> ReportRow:
+    """The means of one method over all its results; `seed` is that of the intervals."""
+    return next(row for row in table(results, seed=seed) if row["type"] == "all")
+
+
 def _mean(values: Iterable[float], digits: int = 4) -> float:
     every = list(values)
     return round(sum(every) / len(every), digits)
