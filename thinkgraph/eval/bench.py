@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.rate_limiters import BaseRateLimiter
 from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypedDict
 
@@ -26,7 +25,6 @@ from thinkgraph.eval.reports.results import BenchResult, is_result
 from thinkgraph.eval.steps import StepClock
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.graphs.registry import find_method
-from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import Models
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE_ROLE
@@ -46,14 +44,10 @@ class BenchPlan:
     methods: Mapping[str, Mapping[str, Any]]
     """Settings by method."""
     model: str | BaseChatModel | Models
-    prices: Prices | None = None
-    profiles: Mapping[str, Mapping[str, Any]] | None = None
     golds: Mapping[str, Gold] | None = None
     """By question id, for the scores of evidence; None: they are not scored."""
     concurrency: int = 1
     """Questions asked at a time."""
-    rate_limiter: BaseRateLimiter | None = None
-    """Holds all requests to models, whatever the method and question, to one rate."""
     clocks: dict[tuple[str, str], StepClock] | None = None
     """Filled with the clocks of the runs, by method and question text; None: steps are not timed."""
 
@@ -163,20 +157,8 @@ def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
         clock = plan.clocks[method, question] = StepClock()
         return {"callbacks": [clock]}
 
-    return local_asker(models_of(plan), plan.knowledge, plan.methods, watched=watched)
-
-
-def models_of(plan: BenchPlan) -> Models:
-    """The models of a bench, which its questions share."""
-    if isinstance(plan.model, Models):
-        return plan.model
-    return Models(
-        plan.model,
-        offline=offline_model(plan.knowledge),
-        prices=plan.prices,
-        profiles=plan.profiles,
-        rate_limiter=plan.rate_limiter,
-    )
+    models = plan.model if isinstance(plan.model, Models) else Models(plan.model, offline=offline_model(plan.knowledge))
+    return local_asker(models, plan.knowledge, plan.methods, watched=watched)
 
 
 def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) -> BenchResult:

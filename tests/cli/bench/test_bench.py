@@ -299,3 +299,17 @@ def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp
         line for line in lines if line.startswith("| fiske | Llama3-8B-Instruct, 300 questions | partial match |")
     ]
     assert "| partial | – |" in other, "not run"
+
+
+def test_an_ablation_heeds_what_is_known_of_a_model(
+    cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    for size in ("standard", "small"):
+        monkeypatch.setenv("THINKGRAPH_MODELS", json.dumps({MODEL: {"size": size}}))
+        with ModelServer(chat_model=OfflineChatModel()) as server:
+            use_server(server, monkeypatch)
+            words = ("ablation", "tog2-table3", "--data", data, "--kb", kb, "--model", MODEL, "--limit", "1")
+            assert cli(*words, "--leave-out", "Direct", "--set", "ranker=bm25", "--preset", "ours").code == 0
+            asked.append([call.messages for call in server.calls])
+    assert asked[0] != asked[1]

@@ -17,6 +17,7 @@ from thinkgraph.cli.options import (
     configured,
     model_name,
     open_knowledge,
+    open_models,
 )
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.config import parse_settings
@@ -178,7 +179,6 @@ def _plans(
     """What makes the bench of a method with settings, over the same questions, knowledge and model."""
     from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.ablations.figures import SECONDS
-    from thinkgraph.models.client import rate_limiter
 
     knowledge = bench_setup.gold_knowledge(opened, questions) if args.gold_entities == "yes" else opened
     model = bench_setup.bench_model(model_name(args.model), questions, opened, seed=args.seed)
@@ -189,9 +189,8 @@ def _plans(
             questions=questions,
             knowledge=knowledge,
             methods={run.method: run.settings},
-            model=model,
+            model=open_models(model, knowledge, rate=args.rate),
             concurrency=args.concurrency,
-            rate_limiter=rate_limiter(args.rate),
             clocks={} if timed else None,
         )
 

@@ -18,6 +18,7 @@ from thinkgraph.cli.options import (
     configured,
     model_name,
     open_knowledge,
+    open_models,
     prices_of,
     profiles,
     settings_by_method,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from thinkgraph.eval.batch import Ask
     from thinkgraph.eval.bench import BenchPlan
     from thinkgraph.eval.reports.results import BenchResult
+    from thinkgraph.models.roles import Models
 
 
 class _Parts(argparse._SubParsersAction):  # type: ignore[type-arg]  # noqa: SLF001 - no public one knows what came before
@@ -93,7 +95,6 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.datasets import DATASETS, read_dataset
     from thinkgraph.eval.datasets.ids import named
-    from thinkgraph.models.client import rate_limiter
 
     if args.data == "list":
         write_line("\n".join(f"{entry.name:12} {entry.title:20} {entry.where}" for entry in DATASETS.values()))
@@ -114,25 +115,25 @@ def run(args: argparse.Namespace) -> int:
         asked = bench_setup.gold_knowledge(knowledge, questions) if gold else knowledge
         if args.sensitivity:
             return sensitivity.run(args, questions, settings, asked, folder)
+        model = bench_setup.bench_model(name, questions, knowledge, seed=args.seed)
+        models = open_models(model, asked, prices=args.prices, rate=args.rate)
+        prices = prices_of(args.prices)
         plan = bench.BenchPlan(
             questions=questions,
             knowledge=asked,
             methods=settings,
-            model=bench_setup.bench_model(name, questions, knowledge, seed=args.seed),
-            prices=prices_of(args.prices),
-            profiles=profiles(),
+            model=models,
             golds=bench_setup.known_golds(questions, knowledge),
             concurrency=max(args.concurrency, args.workers),
-            rate_limiter=rate_limiter(args.rate),
         )
         if args.estimate:
-            return _estimate(plan, as_json=args.json)
+            return _estimate(plan, models, prices, as_json=args.json)
         data = bench_setup.data_name(args.data)
         record = bench.plan_record(plan, model=name, seed=args.seed, gold_entities=gold, data=data)
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
             done = bench.kept_results(file) if file else []
             _announce(plan, name, gold=gold, done=len(done))
-            spent = Spent(len(questions) * len(settings), plan.prices, done)
+            spent = Spent(len(questions) * len(settings), prices, done)
             results = bench.run_bench(
                 plan,
                 progress=progress,
@@ -140,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
                 done=done,
                 workers=_workers(args, settings, name, questions) if args.workers > 1 else None,
             )
-    _print(results, record, plan.prices, folder, args)
+    _print(results, record, prices, folder, args)
     return 0
 
 
@@ -156,16 +157,13 @@ def _announce(plan: BenchPlan, model: str, *, gold: bool, done: int) -> None:
         )
 
 
-def _estimate(plan: BenchPlan, *, as_json: bool) -> int:
-    from thinkgraph.eval.bench import models_of
+def _estimate(plan: BenchPlan, models: Models, prices: Prices | None, *, as_json: bool) -> int:
     from thinkgraph.eval.costs.estimate import chooser_for, estimates
 
     texts = [question.question for question in plan.questions]
     chooser = chooser_for(plan.questions, plan.knowledge)
-    models = models_of(plan)
-    write_estimates(
-        estimates(models, plan.knowledge, plan.methods, texts, chooser=chooser), plan.prices, as_json=as_json
-    )
+    expected = estimates(models, plan.knowledge, plan.methods, texts, chooser=chooser)
+    write_estimates(expected, prices, as_json=as_json)
     return 0
 
 
