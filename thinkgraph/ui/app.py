@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
@@ -32,13 +31,12 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.live import told
 from thinkgraph.ui.runs import Desk, Served
 from thinkgraph.ui.security import LOCAL, Guard
 from thinkgraph.ui.share import page_of_run
 from thinkgraph.ui.walk import bounded
 from thinkgraph.version import VERSION
-
-log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
 MOST_BYTES = 100_000
@@ -116,12 +114,10 @@ async def _worked(desk: Callable[[], Desk], work: Work, request: Request) -> Res
     try:
         given = await _body(request)
         found = await run_in_threadpool(lambda: work(desk(), request, given))
-    except ThinkGraphError as error:
-        return JSONResponse({"error": redacted(one_line(str(error)))}, 400)
-    except Exception as error:
-        log.exception("%s failed", request.url.path)
-        words = f"internal error ({error.__class__.__name__}); the page's log has the traceback"
-        return JSONResponse({"error": words}, 500)
+    except Exception as error:  # noqa: BLE001 - it is told, and in the log
+        return JSONResponse(
+            {"error": told(request.url.path, error)}, 400 if isinstance(error, ThinkGraphError) else 500
+        )
     if isinstance(found, Response):
         return found
     return Response(_json(found), media_type="application/json", headers={"cache-control": "no-store"})
@@ -154,14 +150,14 @@ async def _followed(desk: Callable[[], Desk], request: Request) -> Response:
     if live is None:
         return Response(status_code=204)  # tells the browser not to ask again
 
-    async def told() -> AsyncIterator[str]:
+    async def sent() -> AsyncIterator[str]:
         async for one in live.follow(after):
             yield ": alive\n\n" if one is None else f"id: {one[0]}\ndata: {_json(one[1])}\n\n"
         if live.done:
             yield "event: rest\ndata: {}\n\n"
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(told(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(sent(), media_type="text/event-stream", headers=headers)
 
 
 def _json(value: Any) -> str:

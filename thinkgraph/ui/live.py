@@ -181,10 +181,13 @@ def _whole(runs: RunStore, row: RunRow) -> list[dict[str, Any]]:
 
 
 def failed(thread: str, error: Exception) -> Paused:
-    """Why a run rests, in a line; the log has what only its keeper should see."""
+    """Why a run rests."""
+    return Paused(type="paused", reason=told(f"run {thread}", error))
+
+
+def told(what: str, error: Exception) -> str:
+    """Why something failed, in a line; the log has what only the page's keeper should see."""
     if isinstance(error, ThinkGraphError):
-        return Paused(type="paused", reason=redacted(one_line(str(error))))
-    log.error("run %s failed", thread, exc_info=error)
-    return Paused(
-        type="paused", reason=f"internal error ({error.__class__.__name__}); the page's log has the traceback"
-    )
+        return redacted(one_line(str(error)))
+    log.error("%s failed", what, exc_info=error)
+    return f"internal error ({error.__class__.__name__}); the page's log has the traceback"

@@ -213,13 +213,11 @@ def branch(
         UsageError: see `changes`.
     """
     key = asked.get("checkpoint")
-    chosen = next((one for one in moments(graph, row) if one["id"] == key), None)
-    if chosen is None:
-        raise RunError(f"run {row['thread']} has no such checkpoint to go back to")
     saver = runs.checkpointer()
-    old: Any = {"configurable": {"thread_id": row["thread"], "checkpoint_ns": "", "checkpoint_id": chosen["id"]}}
-    kept = saver.get_tuple(old)
-    if kept is None:
+    old: Any = {"configurable": {"thread_id": row["thread"], "checkpoint_ns": "", "checkpoint_id": key}}
+    chosen = next((one for one in moments(graph, row) if one["id"] == key), None)
+    kept = saver.get_tuple(old) if chosen else None
+    if chosen is None or kept is None:
         raise RunError(f"run {row['thread']} has no such checkpoint to go back to")
     update, words = changes(kept.checkpoint["channel_values"], chosen, asked, knowledge)
     new: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}

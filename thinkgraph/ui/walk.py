@@ -7,8 +7,8 @@ and communities as they stand in the stores, each sent once.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar, cast
 
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
@@ -19,6 +19,8 @@ from thinkgraph.state.events import UserQuestion
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.state.usage import CallRecord
 from thinkgraph.tools.knowledge import Knowledge
+
+T = TypeVar("T")
 
 MOST_TRIPLES = 300
 """Most triples that one step adds to the picture; those that became evidence come first."""
@@ -240,14 +242,9 @@ class Recorder:
         return list(found.values())
 
     def _looked_up(self, ids: list[str]) -> dict[str, Start]:
-        try:
-            entities = self._knowledge.graph.entities(ids) if ids else []
-        except StoreError:
-            # As for triples: the run itself says it.
-            entities = []
         return {
             one["id"]: Start(id=one["id"], label=_label(one["label"]), description=_label(one["description"]))
-            for one in entities
+            for one in _read(self._knowledge.graph.entities, ids)
             if one
         }
 
@@ -258,11 +255,7 @@ class Recorder:
         shown = fresh[:MOST_TRIPLES]
         self._evidence.update(cited)
         self._triples.update(shown)
-        try:
-            found = self._knowledge.graph.triples(shown) if shown else []
-        except StoreError:
-            # The run itself says what is wrong with the store; the picture lacks a step.
-            found = []
+        found = _read(self._knowledge.graph.triples, shown)
         return [_shown(one) for one in found if one], len(fresh) - len(shown), cited
 
     def _new_passages(self, seen: Mapping[str, Any]) -> list[ReadPassage]:
@@ -270,14 +263,11 @@ class Recorder:
         items += [one for one in _entries(seen.get("ranked")) if one.get("passage")]
         keys = dict.fromkeys((one["passage"], int(one["start"]), int(one["end"])) for one in items)
         fresh = [key for key in keys if key not in self._passages][:MOST_PASSAGES]
-        text = self._knowledge.text if fresh else None
+        text = self._knowledge.text
         if text is None:
             return []
         self._passages.update(fresh)
-        try:
-            found = text.passages([key for key, _, _ in fresh])
-        except StoreError:
-            found = []
+        found = _read(text.passages, [key for key, _, _ in fresh])
         return [
             ReadPassage(
                 id=one["id"],
@@ -323,6 +313,14 @@ class Recorder:
                     "solved": True,
                 }
         return list(self._questions.values())
+
+
+def _read(store: Callable[[Sequence[str]], Sequence[T]], ids: Sequence[str]) -> Sequence[T]:
+    """What a store has of ids. Nothing where it fails: the run itself says what is wrong, the picture lacks a step."""
+    try:
+        return store(ids) if ids else []
+    except StoreError:
+        return []
 
 
 def _whole(value: Any) -> Any:
