@@ -105,6 +105,8 @@ _FLAGS: dict[str, dict[str, Any]] = {
     },
     "quiet": {"action": "store_true", "help": "no progress on stderr"},
 }
+SEVERAL: dict[str, Any] = {"action": "extend", "nargs": "+", "default": []}
+"""Arguments of a flag that takes several values and may be repeated."""
 KB = ("kb", "text", "trust-embedder")
 MODEL = ("model", "prices", "prompts")
 MEASURING = (*KB, "limit", "concurrency", "rate", "gold-entities", "seed")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.kb import documents, info
-from thinkgraph.cli.options import add_flags
+from thinkgraph.cli.options import SEVERAL, add_flags
 from thinkgraph.cli.show import LineProgress, stopped_code, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
@@ -25,7 +25,6 @@ CSV = "neo4j-csv"
 _SHOWN_REJECTS = 20
 _SHOWN_LITERALS = 8
 _INDEXED = {"text": "passages", "entities": "entities"}
-_FILES: dict[str, Any] = {"metavar": "FILE", "action": "extend", "nargs": "+", "default": []}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,11 +67,12 @@ def _add_build(commands: Any) -> None:
     )
     build.add_argument(
         "--triples",
-        **_FILES,
+        metavar="FILE",
+        **SEVERAL,
         help="TSV, CSV, JSON Lines, subject|relation|object lines, RDF (.nt, .ttl, .rdf, .nq …) or GRBench's graph.json, plain, .gz or .bz2; "
         "may be repeated",
     )
-    build.add_argument("--wikidata", **_FILES, help="a JSON dump of Wikidata")
+    build.add_argument("--wikidata", metavar="FILE", **SEVERAL, help="a JSON dump of Wikidata")
     build.add_argument(
         "--language",
         metavar="CODE[,CODE]",
@@ -80,7 +80,7 @@ def _add_build(commands: Any) -> None:
         default=[],
         help="of names and texts in RDF and dumps, the best first (default en; if given, RDF values in others are left out)",
     )
-    build.add_argument("--passages", **_FILES, help="JSON Lines: id, text, title…")
+    build.add_argument("--passages", metavar="FILE", **SEVERAL, help="JSON Lines: id, text, title…")
     build.add_argument("--aliases", metavar="FILE", help="JSON: {entity: [alias, …]}")
     build.add_argument("--entities", metavar="FILE", help="TSV or JSON Lines: id, label, type, description")
     build.add_argument("--name", metavar="NAME", help="name of the knowledge base (by default the folder's)")
@@ -89,7 +89,8 @@ def _add_build(commands: Any) -> None:
     )
     build.add_argument(
         "--literal",
-        **{**_FILES, "metavar": "RELATION"},
+        metavar="RELATION",
+        **SEVERAL,
         help="relation whose objects are all literal values; may be repeated",
     )
     build.add_argument("--no-literals", action="store_true", help="do not look for literal values")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.kb.info import own_folder
-from thinkgraph.cli.options import MODEL, add_flags, configured, prices_of, profiles
+from thinkgraph.cli.options import MODEL, SEVERAL, add_flags, configured, prices_of, profiles
 from thinkgraph.cli.show import leaving_at_once, many
 from thinkgraph.config import load_config, parse_settings
 from thinkgraph.errors import UsageError
@@ -67,12 +67,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     remove.add_argument("folder", metavar="DIR", type=own_folder, help="the knowledge base's folder")
     remove.add_argument(
-        "--document",
-        metavar="ID",
-        action="extend",
-        nargs="+",
-        default=[],
-        help="as `kb info DIR --documents` lists it; may be repeated",
+        "--document", metavar="ID", **SEVERAL, help="as `kb info DIR --documents` lists it; may be repeated"
     )
     add_flags(remove, "trust-embedder")
 
@@ -81,9 +76,7 @@ def _add_documents(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--documents",
         metavar="PATH",
-        action="extend",
-        nargs="+",
-        default=[],
+        **SEVERAL,
         help="files and folders of text, Markdown, HTML, PDF and JSON Lines (id, text, title…); may be repeated",
     )
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.show import LineProgress, leaving_at_once, write_json, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
 from thinkgraph.eval.questions import spread
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Prose
@@ -126,7 +126,7 @@ def _read(files: Sequence[Path], limit: int | None = None, *, texts: bool = True
     for reject in rejects.kept[:_SHOWN_REJECTS]:
         _say(f"{reject['file']}, line {reject['line']}: {one_line(reject['reason'])}")
     if count := rejects.counts.total():
-        _say(f"not used: {count:,} malformed line{'s' * (count > 1)}")
+        _say(f"not used: {many(count, 'malformed line')}")
     return pairs
 
 
