@@ -155,8 +155,8 @@ def _go_on(path: _Path, edge: Relation | None, reached: dict[tuple[object, ...],
     if edge is None:
         return
     found = [reached[step] for key in before if (step := (key, edge["name"], edge["direction"])) in reached]
-    literal = any(triple["literal"] for one in found for triple in one["triples"])
     triples = [triple for one in found for triple in one["triples"]]
+    literal = any(triple["literal"] for triple in triples)
     if edge["direction"] == "out":
         ends = {triple["object"]: one_line(triple["object_label"]) for triple in triples}
     else:
@@ -188,15 +188,8 @@ def _asked(graph: GraphStore, paths: Sequence[_Path], rng: random.Random) -> Ite
             "", question_text(name, legs), answers, type=f"{len(legs)}hop", topic=topic, gold_path=tuple(rows)
         )
         if len(legs) == 1 and len(path.ends) > 1 and rng.random() < _COUNTED:
-            path_to_count = (*rows, ("count",))
-            yield Question(
-                "",
-                count_text(name, legs[0]),
-                (str(len(path.ends)),),
-                type="count",
-                topic=topic,
-                gold_path=path_to_count,
-            )
+            counted, count = count_text(name, legs[0]), (str(len(path.ends)),)
+            yield Question("", counted, count, type="count", topic=topic, gold_path=(*rows, ("count",)))
         if lack and rng.random() < _IN_VAIN:
             yield Question("", question_text(name, [_asked_hop(lack, (), known)]), (), type="unanswerable", topic=topic)
 
