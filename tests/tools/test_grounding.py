@@ -206,3 +206,4 @@ def test_a_comparison_keeps_what_is_said_of_the_others() -> None:
 def test_the_highest_mountain_is_no_comparison() -> None:
     assert compares("Which neighbor has the smallest population?")
     assert not compares("What is the capital of the country whose highest peak is K2?")
+    assert not compares("Who was Thomas More in Lower Saxony?")

@@ -47,6 +47,8 @@ _SMALLER = re.compile(
 _SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
 _WHICH_OF = re.compile(r"\bwhich(?: one)? of\b.*\band\b", re.IGNORECASE | re.DOTALL)
 _COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)
+_LIKE_A_NAME = re.compile(r"(?<!^)\b[A-Z][a-z]+\b")
+"""A word that is written like a name, after the first: "Lower Austria" compares nothing."""
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
 in it likewise.
@@ -64,7 +66,7 @@ def beside_the_point(answer: str, question: str) -> bool:
 
 def compares(question: str) -> bool:
     """Whether an English question compares things, so that its answer stands on what is said about the others too."""
-    return _COMPARES.search(question) is not None
+    return _COMPARES.search(_LIKE_A_NAME.sub("", question)) is not None
 
 
 def asks_shared(question: str) -> bool:
@@ -79,18 +81,18 @@ def may_name_answer(question: str) -> bool:
 
 def compared_by(question: str) -> str:
     """The word by which an English question compares values ("smallest", "older"); empty where it does not."""
-    found = _COMPARES_VALUES.search(question)
+    found = _COMPARES_VALUES.search(_LIKE_A_NAME.sub("", question))
     return found[0].casefold() if found else ""
 
 
 def chooses(question: str) -> bool:
     """Whether an English question asks which one of the things that it tells is the larger, older … ("…, A or B?")."""
-    return _CHOOSES.search(question) is not None
+    return _CHOOSES.search(_LIKE_A_NAME.sub("", question)) is not None
 
 
 def chooses_smaller(question: str) -> bool:
     """Whether the one that a question chooses (see `chooses`) is the one with the smaller value."""
-    return _SMALLER.search(question) is not None
+    return _SMALLER.search(_LIKE_A_NAME.sub("", question)) is not None
 
 
 def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:

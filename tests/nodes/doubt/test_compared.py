@@ -31,6 +31,28 @@ def test_a_comparison_needs_two_values_and_one_answer() -> None:
     assert against("What is the smallest town of Kenya?", "Osk", cited=town) == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("What is the capital of Lower Arden?", "Lower Arden"),
+        ('Where is "Greater Lind"?', "Greater Lind"),
+        ("what is the capital of the longest isle", "The Longest Isle"),
+    ],
+)
+def test_a_word_within_a_name_compares_nothing(question: str, named: str) -> None:
+    assert against(question, "Osk", cited=[triple("c", named, "capital", "Osk")]) == ""
+
+
+def test_a_word_within_a_name_does_not_say_which_of_two_is_meant() -> None:
+    areas = [triple("l", "Lower Arden", "area", "47", literal=True), triple("b", "Lind", "area", "70", literal=True)]
+    question = "Which is larger, Lower Arden or Lind?"
+    assert against(question, "Lind", cited=areas) == ""
+    assert (
+        against(question, "Lower Arden", cited=areas)
+        == "the question compares, and Lind has 70 where Lower Arden has 47"
+    )
+
+
 def test_the_value_decides_between_two_things() -> None:
     assert against(SMALLER, "Kenya", cited=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
     assert against("Which has more people, Kenya or Uganda?", "Kenya", cited=BOTH) == ""

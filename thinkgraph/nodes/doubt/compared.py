@@ -62,7 +62,9 @@ class Comparison:
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
         word = compared_by(question)
-        if not word or any(word in fold(one["relation_label"]) for one in triples) or self.superlative.ranking(triples):
+        if not self.walk.asks_with(word) or any(word in fold(one["relation_label"]) for one in triples):
+            return ""
+        if self.superlative.ranking(triples):
             return ""
         if self._values() > 1 or (self.walk.communities and not self._is_measured(answers)):
             return ""

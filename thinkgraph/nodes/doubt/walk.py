@@ -115,6 +115,13 @@ class Walk:
                 asked = asked.replace(longer, " | ")
         return name in asked
 
+    def asks_with(self, word: str) -> bool:
+        """Whether the question has a word, folded, beside the names in the statements: "longest", but not of "the longest day"."""
+        asked = self.asked
+        for label in self._said:
+            asked = asked.replace(label, " | ")
+        return f" {word} " in asked
+
     @cached_property
     def things_named(self) -> set[str]:
         """Ids of the things that the question names."""
