@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 from nodes.doubt.doubt_kit import against
-from nodes.flows import triple
+from nodes.flows import deps_of, outcome, triple
+
+from thinkgraph.nodes.common.evidence_lines import Texts
+from thinkgraph.nodes.doubt.misfit import misfit
+from thinkgraph.nodes.doubt.walk import Walk
+from thinkgraph.state.evidence import chunk_item
+from thinkgraph.state.knowledge import Passage
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
 
 BOTH = [triple("k", "Kenya", "population", "53", literal=True), triple("u", "Uganda", "population", "48", literal=True)]
 SMALLER = "Which is smaller, Kenya or Uganda?"
@@ -51,6 +59,18 @@ def test_a_word_within_a_name_does_not_say_which_of_two_is_meant() -> None:
         against(question, "Lower Arden", cited=areas)
         == "the question compares, and Lind has 70 where Lower Arden has 47"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("The Osk is its longest river.", ""), ("The Osk is a river there.", ALONE), ("The Osk has 9, the Tarr 5.", "")],
+)
+def test_a_text_may_compare_things_itself(text: str, told: str) -> None:
+    passages = {"p": Passage(id="p", title="Arden", section="", text=text, entities=["Arden"])}
+    walk = Walk(
+        "Which is the longest river in Arden?", [chunk_item("p", 0, len(text), entity="Arden")], Texts({}, passages)
+    )
+    assert outcome(misfit(["Osk"], walk), deps_of(MemoryGraphStore([]), HashEmbedder())) == told
 
 
 def test_the_value_decides_between_two_things() -> None:
