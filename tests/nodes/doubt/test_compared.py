@@ -99,6 +99,12 @@ def test_values_that_may_not_be_meant_decide_nothing() -> None:
         against("Who is younger, Ann or Bea?", "Ann", cited=ages)
         == "the question compares, and Bea has 40 where Ann has 50"
     )
+    # The first rank is the highest one.
+    ranks = [
+        triple("k", "Kenya", "FIFA ranking", "1", literal=True),
+        triple("u", "Uganda", "FIFA ranking", "2", literal=True),
+    ]
+    assert against("Which team is ranked higher, Kenya or Uganda?", "Kenya", cited=ranks) == ""
     # A value is missing, or both are equal.
     assert against(SMALLER, "Kenya", cited=[*BOTH[:1], triple("x", "Chad", "population", "9", literal=True)]) == ""
     equal = [BOTH[0], triple("u", "Uganda", "population", "53", literal=True)]

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from thinkgraph.nodes.common.evidence_lines import sentences_of
-from thinkgraph.nodes.doubt.asked_kind import measure_of
-from thinkgraph.nodes.doubt.superlative import YEARS, Superlative, has_where
+from thinkgraph.nodes.doubt.asked_kind import measure_of, words_of
+from thinkgraph.nodes.doubt.superlative import ORDERS, YEARS, Superlative, has_where
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
@@ -144,8 +144,8 @@ class Comparison:
         return ""
 
     def _compared_values(self) -> dict[str, float]:
-        """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Numbers that
-        may be years are not compared, unless the relation says that it measures something.
+        """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Ranks are
+        not compared (1 is higher than 2), nor are numbers that may be years, unless the relation says that it measures something.
         """
         found: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for one in self.walk.triples:
@@ -157,6 +157,7 @@ class Comparison:
             label
             for label, values in found.items()
             if len(values) > 1
+            and ORDERS.isdisjoint(words_of(label))
             and (measure_of(label) or not any(YEARS[0] <= one <= YEARS[1] for one in values.values()))
         ]
         said = [label for label in measured if self.walk.says(label)] or measured

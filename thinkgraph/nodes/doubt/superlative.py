@@ -19,7 +19,9 @@ from thinkgraph.tools.linking.lexical import stem
 
 YEARS = (1000, 2100)
 """The first and the last number that may be a year."""
-_ORDERS = frozenset(map(stem, ["rank", "order", "position", "place", "number", "index", "year", "date"]))
+ORDERS = frozenset(map(stem, ["rank", "order", "position", "place", "year", "date"]))
+"""Words for numbers that tell a place in an order: the first is no smaller thing than the second."""
+_NO_MEASURES = ORDERS | {"number", "index"}
 _RANKS_OTHERS = re.compile(
     r"\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|one of|among|two|three|four|five|six|seven|eight|nine|ten|\d+)\b",
     re.IGNORECASE,
@@ -111,7 +113,7 @@ def _measures(triple: Triple) -> Iterator[tuple[str, float]]:
     """The qualifiers that may measure something, by their numbers: neither a year nor a place in an order."""
     for name, value in triple["qualifiers"]:
         told = numbers(value)
-        if len(told) == 1 and _ORDERS.isdisjoint(words_of(name)):
+        if len(told) == 1 and _NO_MEASURES.isdisjoint(words_of(name)):
             number = float(told.pop())
             if measure_of(name) or not YEARS[0] <= number <= YEARS[1]:
                 yield name, number
