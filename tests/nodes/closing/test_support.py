@@ -46,6 +46,8 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("Which countries border Gabon?", "Cameroon", BORDERS, "path"),
         ("Which countries border Gabon?", "Cameroon, which shares a border with Gabon", BORDERS, "path"),
         ("How many countries border Gabon?", "2", BORDERS, "count"),
+        ("Tell me how many countries border Gabon.", "2", BORDERS, "count"),
+        ("What is the number of countries that border Gabon?", "2", BORDERS, "count"),
         # Five digits are no count.
         ("How many towns border Gabon?", "12345", "(Gabon) -[borders]-> (Oyem), ... and 12344 more", "none"),
         ("How many people live in Gabon?", "349", BORDERS, "words"),

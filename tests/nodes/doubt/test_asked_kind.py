@@ -42,6 +42,12 @@ from thinkgraph.tools.knowledge import Knowledge
         ("In which year was it founded?", "time", "a date"),
         ("Through how many countries does the Niger flow?", "number", "a number"),
         ("Where does the Osk end?", "place", "a place"),
+        ("What's the currency of Kenya?", "thing", "currency"),
+        ("Tell me how many countries border Germany.", "number", "a number"),
+        ("Tell me who wrote Osk.", "person", "a person"),
+        ("Can you tell me when it ended?", "time", "a date"),
+        ("What is the number of countries that border Germany?", "number", "a number"),
+        ("What is the licence number of Osk?", "thing", "number"),
     ],
 )
 def test_the_words_tell_what_is_asked_for(question: str, kind: str, said: str) -> None:
@@ -219,6 +225,7 @@ DIRECTED, WRITTEN, STARRED, ALSO = FILMS
         ("Who wrote the film Osk?", "Ada Lund", [DIRECTED], "nothing that written by leads to"),
         ("Who acted in Osk?", "Ada Lund", [DIRECTED], "nothing that starred actors leads to"),
         ("Who directed what Bo Hall wrote?", "Osk", [WRITTEN], "nothing that directed by leads to"),
+        ("Who's the director of Osk?", "Ines Calder", [STARRED], "nothing that directed by leads to"),
         ("Who is listed as director of Osk?", "Ines Calder", [STARRED], "nothing that directed by leads to"),
         ("Osk was written by who?", "Ines Calder", [STARRED], "nothing that written by leads to"),
         ("The director of Osk is also the director of which films?", "Ada Lund", [DIRECTED], "on the way to it"),

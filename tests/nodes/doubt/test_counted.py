@@ -42,7 +42,21 @@ def test_another_number_than_the_list_has_is_a_miscount(answer: str, lines: list
 @pytest.mark.parametrize(
     "question",
     [
+        "Tell me how many countries border Arden.",
+        "What's the number of countries that border Arden?",
+        "What number of countries border Arden?",
+    ],
+)
+def test_a_count_may_be_asked_for_in_other_words(question: str) -> None:
+    assert miscount(question, ["5"], [BORDERS]) == "the lines cited list 3, not 5"
+    assert is_another_count(question, ["5"], [BORDERS], [BORDERS])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
         "Which countries border Arden?",
+        "Which country that borders Arden has the number of moons?",
         "How many more countries border Arden than Lind?",
         "Wie viele Länder grenzen an?",
     ],

@@ -11,7 +11,10 @@ from typing import Literal
 
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
-_COUNTS = re.compile(r"\bhow many ([^\W\d_]+)", re.IGNORECASE)
+_COUNTS = re.compile(
+    r"(?:\bhow many|^(?:what(?:['\u2019]s| is| was)?|(?:please )?(?:tell|give) me)(?: the)?(?: total)? number of(?: the)?) ([^\W\d_]+)",
+    re.IGNORECASE,
+)
 _SHORTEST_ROOT = 3
 """Fewest letters of a word without its "er" or "or"."""
 _IRREGULAR = {
@@ -36,21 +39,25 @@ _ASKS = re.compile(
 )
 _PREPOSITIONS = "about along around as at before by during for from in into of on over since through to until up with"
 _OPENS_CLAUSE = re.compile(
-    rf"(?:^|[.,;:!?])\W*(?:(?:and|or|so|but|then) )?(?:(?:{_PREPOSITIONS.replace(' ', '|')}) )?$", re.IGNORECASE
+    rf"(?:^|[.,;:!?]|\btell me)\W*(?:(?:and|or|so|but|then) )?(?:(?:{_PREPOSITIONS.replace(' ', '|')}) )?$",
+    re.IGNORECASE,
 )
-_TELLS_TO = re.compile(r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?", re.IGNORECASE)
+# "Tell me how many …" asks as "how many …" does.
+_TELLS_TO = re.compile(
+    r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?(?!(?:wh(?:om?|ich|at|en|ere)|how)\b)", re.IGNORECASE
+)
 UNIT = re.compile(
     r" (?:(?:square|sq|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)s?|grams?|lit(?:er|re)s?)|km|miles?|feet|foot|yards?|acres?"
     r"|hectares?|years?|months?|weeks?|days?|hours?|minutes?|seconds?|tons?|tonnes?|pounds?|dollars?|euros?|percent|degrees?)\b",
     re.IGNORECASE,
 )
-_IS = re.compile(r"^ (?:is|are|was|were) (?P<article>(?:the|an?) )?(?:names? of (?:the )?)?", re.IGNORECASE)
+_COPULA = r"^(?: (?:is|are|was|were)|['\u2019]s) "
+_IS = re.compile(rf"{_COPULA}(?P<article>(?:the|an?) )?(?:names? of (?:the )?)?", re.IGNORECASE)
 # "Which country's capital is Paramaribo?" asks for the country.
 _OWNER = re.compile(r"^ (?!of )((?:[^\W\d_A-Z]+ ){0,2}[^\W\d_A-Z]+?)(?:['\u2019]s|s['\u2019]) ")
+_NUMBER_OF = re.compile(r"\W*(?:total )?numbers? of ", re.IGNORECASE)
 _SCHEMA = re.compile(r"\w\.\w")
-_IS_OFFICE = re.compile(
-    r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
-)
+_IS_OFFICE = re.compile(rf"{_COPULA}(?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE)
 _ASKING_WORDS = 5
 """How many words of a question tell its last step well enough: those of its other steps and its names stand further off."""
 _VERBS = "is are was were be do does did has have had can could will would shall should may might must"
@@ -203,8 +210,8 @@ def asked_for(question: str) -> AskedKind | None:
         is_office = _IS_OFFICE.match(rest)
         office = _ENDS_OFFICE.split(rest[is_office.end() :], maxsplit=1)[0] if is_office else ""
         words = " ".join(word for word in office.split() if word.islower())
-        # "Who wrote it", "it was written by whom".
-        verb = content_tokens(" ".join([*rest.split()[:1], *question[: asks.start()].split()[-2:]]))
+        # "Who wrote it", "it was written by whom"; "who's" has no verb of its own.
+        verb = content_tokens(" ".join([*rest[rest.find(" ") :].split()[:1], *question[: asks.start()].split()[-2:]]))
         return AskedKind("person", "a person", frozenset(content_tokens(words)), frozenset(verb))
     if asks["much"]:
         # "How many kilometres" is no count; what is measured so stands elsewhere, if at all.
@@ -285,6 +292,8 @@ def _thing(text: str, *, told: bool = False) -> AskedKind | None:
         return None
     if stem(noun) in _TIMES:
         return AskedKind("time", "a date")
+    if _NUMBER_OF.match(text):
+        return AskedKind("number", "a number", measure="count")
     return AskedKind("thing", noun, frozenset({stem(noun)}))
 
 
