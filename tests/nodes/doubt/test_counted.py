@@ -65,6 +65,21 @@ def test_only_a_plain_english_count_is_held_against_a_list(question: str) -> Non
     assert miscount(question, ["5"], [BORDERS]) == ""
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many other countries border Arden?",
+        "How many countries besides Lind border Arden?",
+        "How many of the countries that border Arden are large?",
+        "How many countries that border Arden are large?",
+        "How many countries bordered Arden in 1950?",
+    ],
+)
+def test_only_some_of_a_list_may_be_counted(question: str) -> None:
+    assert miscount(question, ["2"], [BORDERS]) == ""
+    assert miscount(question, ["5"], [BORDERS]) == "the lines cited list 3, not 5"
+
+
 def test_several_answers_are_no_count() -> None:
     assert miscount(HOW_MANY, ["5", "6"], [BORDERS]) == ""
 

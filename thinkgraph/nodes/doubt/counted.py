@@ -12,6 +12,11 @@ from thinkgraph.tools.grounding import compares, counts, fold, numbers
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
 _IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
+_NARROWS = re.compile(
+    r"\b(?:how many (?:of|\w+ (?:that|which|who))|(?:an)?other|besides|except|excluding|without|not|only|also|before|after|since|until|[12]\d{3})\b",
+    re.IGNORECASE,
+)
+"""Words by which a question counts only some of a list."""
 
 
 def roots_asked(question: str) -> list[str]:
@@ -34,7 +39,8 @@ def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
 
 def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str:
     """How many things lines list, in words, where the answer to an English "how many" is another number; empty where it is not, and
-    where the lines leave it open: they are not lists of one thing alone by relations that the question says, or they tell the number.
+    where the lines leave it open: they are not lists of one thing alone by relations that the question says, they tell the number, or
+    the number is smaller and the question may count only some of what they list.
 
     Args:
         question: the question.
@@ -52,6 +58,8 @@ def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str
     listed = sorted(lengths_said(question, items))
     # One thing may be what the question describes: "how many strings does the instrument have".
     if listed[-1] == 1 or given <= set(map(str, listed)):
+        return ""
+    if _NARROWS.search(question) and float(*given) < listed[-1]:
         return ""
     return f"the lines cited list {' or '.join(map(str, listed))}, not {given.pop()}"
 
