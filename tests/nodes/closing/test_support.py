@@ -13,6 +13,7 @@ from thinkgraph.state.answer import CitedPassage, CitedPath, Evidence, Support
 from thinkgraph.state.knowledge import Triple
 
 ANDES = "(Quito) <-[capital]- (Ecuador) -[highest point]-> (Chimborazo) -[elevation m]-> (6267)"
+FOUNDED = "(Total) -[founded]-> (1924-03-28)"
 BORDERS = "(Gabon) -[shares border with]-> (Cameroon) {length km=349}, (Equatorial Guinea) {length km=345}"
 TOWN = (
     "It lies on the Seine. Its coordinates are 48 51 N, 2 21 E. The city council has 140 seats. The tower was finished in "
@@ -54,6 +55,10 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("Which countries border Gabon?", "2", BORDERS, "words"),
         ("What is the length of the border of Gabon and Cameroon?", "349", BORDERS, "path"),
         ("Is Gabon a neighbour of Cameroon?", "yes", BORDERS, "conclusion"),
+        # A date tells the year, and no other part of it is one.
+        ("In which year was Total founded?", "1924", FOUNDED, "path"),
+        ("In which year was Total founded?", "28", FOUNDED, "words"),
+        ("How old is Total?", "1924", FOUNDED, "words"),
         ("Which countries border Gabon?", "Chad", BORDERS, "none"),
     ],
 )
@@ -61,7 +66,7 @@ def test_lines(question: str, answer: str, line: str, kind: str) -> None:
     found = one(question, answer, evidence(line, values=["6267"]))
     assert found["kind"] == kind
     if kind in {"path", "value"}:
-        assert line[found["start"] : found["end"]] in {answer, answer.partition(",")[0], "6267"}
+        assert line[found["start"] : found["end"]] in {answer, answer.partition(",")[0], "6267", "1924-03-28"}
         assert (found["within"], found["line"]) == ("paths", 0)
     else:
         assert (found["within"], found["line"]) == ("", -1)

@@ -16,6 +16,7 @@ _NOT_NUMERIC = re.compile(r"[^\d\s.,'_%-]")
 _REFERS = re.compile(r"(?:it|its|he|she|they|their|this|these|that|those)\b", re.IGNORECASE)
 _VALUE = re.compile(r"\W*\d")
 _YEAR = re.compile(r"\d{4}")
+_DATE = re.compile(r"\+?(\d{4})-\d\d-\d\d")
 
 
 def support_of(question: str, answers: Sequence[str], evidence: Evidence) -> list[Support]:
@@ -144,10 +145,14 @@ class _Held:
 
 
 def _is(answer: str, label: str, line: str) -> bool:
-    """Whether an answer is the thing of this label: the same but for signs, its number, or named among words of its line."""
+    """Whether an answer is the thing of this label: the same but for signs, its number, the year of its date, or named among words of its
+    line.
+    """
     wanted, known = fold(answer), fold(label)
     if not wanted or not known or wanted == known:
         return bool(wanted) and wanted == known
+    if dated := _DATE.match(label):
+        return wanted == dated[1]
     if _VALUE.match(label):
         return len(numbers(label)) == 1 and numbers(answer) == numbers(label)
     return f" {known} " in f" {wanted} " and holds(answer, [line])
