@@ -14,6 +14,8 @@ from thinkgraph.state.knowledge import Triple
 
 ANDES = "(Quito) <-[capital]- (Ecuador) -[highest point]-> (Chimborazo) -[elevation m]-> (6267)"
 FOUNDED = "(Total) -[founded]-> (1924-03-28)"
+STAFF = "(Total) -[employees]-> (102000)"
+TALL = "(Total) -[height in meters]-> (187)"
 BORDERS = "(Gabon) -[shares border with]-> (Cameroon) {length km=349}, (Equatorial Guinea) {length km=345}"
 TOWN = (
     "It lies on the Seine. Its coordinates are 48 51 N, 2 21 E. The city council has 140 seats. The tower was finished in "
@@ -59,6 +61,11 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("In which year was Total founded?", "1924", FOUNDED, "path"),
         ("In which year was Total founded?", "28", FOUNDED, "words"),
         ("How old is Total?", "1924", FOUNDED, "words"),
+        # A plural says what is counted, unless it is a unit.
+        ("How many people work for Total?", "102000", STAFF, "path"),
+        ("How long is Total?", "102000", STAFF, "words"),
+        ("How many people work for Total?", "187", TALL, "words"),
+        ("How many people work for Total?", "187", TALL.replace("height in ", "tower "), "words"),
         ("Which countries border Gabon?", "Chad", BORDERS, "none"),
     ],
 )

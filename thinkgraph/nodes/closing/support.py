@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from thinkgraph.nodes.common.evidence_lines import SENTENCE_END
-from thinkgraph.nodes.doubt.asked_kind import SQUARE, asked_for, measure_of, root_of, words_of
+from thinkgraph.nodes.doubt.asked_kind import SQUARE, UNIT, asked_for, measure_of, root_of, words_of
 from thinkgraph.nodes.doubt.counted import lengths_said, roots_asked
 from thinkgraph.prompts.lines import Item, ShownHop, parse_item
 from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
 from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, numbers
+from thinkgraph.tools.linking.lexical import is_plural
 
 _NOT_NUMERIC = re.compile(r"[^\d\s.,'_%-]")
 _REFERS = re.compile(r"(?:it|its|he|she|they|their|this|these|that|those)\b", re.IGNORECASE)
@@ -118,9 +119,15 @@ class _Held:
         yield from (value for hop in shown for name, value in hop.qualifiers if self._says(name))
 
     def _may_be(self, hop: ShownHop) -> bool:
-        """Whether a hop's relation may lead to what is asked for: to a number where the question names it, or what it measures."""
+        """Whether a hop's relation may lead to what is asked for: to a number where the question names it, or what it measures, or a count
+        of what it calls by a plural ("employees").
+        """
         measure = self._asked.measure if self._asked else ""
-        return not measure or self._says(hop.relation) or measure_of(hop.relation) == measure
+        if not measure or self._says(hop.relation):
+            return True
+        told, noun = measure_of(hop.relation), hop.relation.replace("_", " ").rpartition(" ")[2]
+        counts_things = not told and is_plural(noun) and not UNIT.fullmatch(f" {noun}")
+        return told == measure or (measure == "count" and counts_things)
 
     def _lengths(self, lines: Sequence[str]) -> set[int]:
         """How many things are listed, by relations that the question says where there are any."""
