@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import regex
 
-from thinkgraph.prompts.lines import Item, parse_item
+from thinkgraph.prompts.lines import Item, ShownList, parse_item
 from thinkgraph.prompts.tasks import AUXILIARIES, QUESTION_WORDS
 from thinkgraph.tools.linking.lexical import PAIRED
 
@@ -159,7 +159,23 @@ def counts(lines: Sequence[str]) -> set[int]:
             # A community's lists are of several relations, which nobody would count together.
             sort = (listed.relation, listed.outgoing) if item.community else ()
             together.setdefault(sort, set()).update(listed.ends)
+    lists = [listed for item in items if item.hops for listed in item.lists]
+    found |= {many for listed in turned_around(lists) if (many := len(listed.ends)) > 1}
     return found | {len(ends) for ends in together.values()}
+
+
+def turned_around(lists: Iterable[ShownList]) -> list[ShownList]:
+    """What lists lead from to each of their ends, as the list that the end has backwards: two films "directed by" one woman are hers,
+    though each has a line of its own.
+    """
+    found: dict[tuple[str, str, bool], dict[str, None]] = {}
+    for listed in lists:
+        for end in listed.ends:
+            found.setdefault((end, listed.relation, not listed.outgoing), {})[listed.source] = None
+    return [
+        ShownList(source=end, relation=relation, outgoing=outgoing, ends=tuple(ends), more=0)
+        for (end, relation, outgoing), ends in found.items()
+    ]
 
 
 def holds(answer: str, lines: Iterable[str]) -> bool:

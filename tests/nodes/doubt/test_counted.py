@@ -9,6 +9,7 @@ from thinkgraph.prompts.lines import answer_line, parse_item
 
 HOW_MANY = "How many countries border Arden?"
 BORDERS = "(Arden) -[borders]-> (Lind), (Merrow), (Osk)"
+FILMS = ["(Osk) -[directed by]-> (Ilse Varn)", "(Tarr) -[directed by]-> (Ilse Varn)"]
 BACK = "(Arden) <-[borders]- (Lind), (Tarr)"
 
 
@@ -102,6 +103,12 @@ def test_lists_of_what_the_question_names_come_before_others() -> None:
         (HOW_MANY, "3", [BORDERS, "(Arden) -[export]-> (tin), (wool)"], False),
         # The relation may have another word for it.
         ("How many films did Ilse Varn make?", "2", ["(Ilse Varn) <-[directed by]- (Osk), (Tarr)"], False),
+        # Each of them may have a line, or a list, of its own.
+        ("How many films did Ilse Varn direct?", "2", FILMS, False),
+        ("How many films did Ilse Varn direct?", "1", FILMS, True),
+        ("How many films did Ilse Varn direct?", "2", [" | ".join(FILMS)], False),
+        ("How many films did Ilse Varn direct?", "2", [FILMS[0], f"{FILMS[1]}, (Bo Hall)"], False),
+        ("How many films did both Ilse Varn and Bo Hall direct?", "1", [FILMS[0], f"{FILMS[1]}, (Bo Hall)"], False),
         # The answers to a question below may be counted.
         (HOW_MANY, "2", [BORDERS, answer_line("Which neighbours are large?", ["Lind", "Osk"])], False),
         # What borders a neighbour.

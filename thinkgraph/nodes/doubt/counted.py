@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from thinkgraph.nodes.doubt.asked_kind import counted_noun, root_of, words_of
 from thinkgraph.prompts.lines import Item, ShownList, parse_item
-from thinkgraph.tools.grounding import compares, counts, fold, numbers
+from thinkgraph.tools.grounding import compares, counts, fold, numbers, turned_around
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
 _IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
@@ -25,16 +25,24 @@ def roots_asked(question: str) -> list[str]:
 
 
 def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
-    """How many things lines list by relations that the question says: each list alone, and all together. Where some of these lists are of
-    things that it names, only those count; empty where it says no relation.
+    """How many things lines list by relations that the question says: each list alone, all together, and what those of several things have
+    in common. Where some of these lists, as they stand or else turned around, are of things that it names, only those count; empty where
+    it says no relation.
     """
     said = _lists_said(question, items)
     asked = f" {fold(question)} "
-    near = [one for one in said if f" {fold(one.source)} " in asked] or said
+    named, turned = (
+        [one for one in lists if f" {fold(one.source)} " in asked] for lists in (said, turned_around(said))
+    )
+    near = named or turned or said
     lengths = {len(one.ends) + one.more for one in near}
     # Of lists that are cut nobody knows what they have in common.
-    cut = not near or any(one.more for one in near)
-    return lengths if cut else {*lengths, len({fold(end) for one in near for end in one.ends})}
+    if not near or any(one.more for one in near):
+        return lengths
+    ends = [set(map(fold, one.ends)) for one in near]
+    if near is not said and len({one.source for one in near}) == len(near):
+        lengths.add(len(set.intersection(*ends)))
+    return {*lengths, len(set().union(*ends))}
 
 
 def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str:
