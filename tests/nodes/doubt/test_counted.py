@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thinkgraph.nodes.doubt.counted import is_another_count, lengths_said, miscount
+from thinkgraph.nodes.doubt.counted import bare_count, is_another_count, lengths_said, miscount
 from thinkgraph.prompts.lines import answer_line, parse_item
 
 HOW_MANY = "How many countries border Arden?"
@@ -79,6 +79,22 @@ def test_only_a_plain_english_count_is_held_against_a_list(question: str) -> Non
 def test_only_some_of_a_list_may_be_counted(question: str) -> None:
     assert miscount(question, ["2"], [BORDERS]) == ""
     assert miscount(question, ["5"], [BORDERS]) == "the lines cited list 3, not 5"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "bare"),
+    [
+        (HOW_MANY, "3 countries", "3"),
+        (HOW_MANY, "1 country.", "1"),
+        (HOW_MANY, "3 lakes", "3 lakes"),
+        (HOW_MANY, "several countries", "several countries"),
+        (HOW_MANY, "", ""),
+        ("How many days did it last?", "3 days", "3 days"),
+        ("Which countries border Arden?", "3 countries", "3 countries"),
+    ],
+)
+def test_what_is_counted_is_not_said_again(question: str, answer: str, bare: str) -> None:
+    assert bare_count(question, answer) == bare
 
 
 def test_several_answers_are_no_count() -> None:

@@ -8,7 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.models.window import Rank
 from thinkgraph.nodes.common.evidence_lines import PromptContext
-from thinkgraph.nodes.doubt.counted import is_another_count
+from thinkgraph.nodes.doubt.counted import bare_count, is_another_count
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.tasks import task_labels
 from thinkgraph.runtime import requests
@@ -73,8 +73,9 @@ def judge(
         temperature=temperature,
         rank=rank,
     )
+    answers = [bare_count(inputs["question"], answer) for answer in judgement["answers"]]
     # Answers that were names of the prompt's examples are gone: nothing is sufficient then.
-    return {**judgement, "sufficient": judgement["sufficient"] and bool(judgement["answers"])}
+    return {**judgement, "answers": answers, "sufficient": judgement["sufficient"] and bool(answers)}
 
 
 def steering(judgement: Judgement) -> Sequence[tuple[int, float]]:

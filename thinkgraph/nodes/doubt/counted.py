@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from thinkgraph.nodes.doubt.asked_kind import counted_noun, root_of, words_of
+from thinkgraph.nodes.doubt.asked_kind import UNIT, counted_noun, root_of, words_of
 from thinkgraph.prompts.lines import Item, ShownList, parse_item
 from thinkgraph.tools.grounding import compares, counts, fold, numbers, turned_around
 from thinkgraph.tools.linking.lexical import content_tokens, stem
@@ -22,6 +22,16 @@ _NARROWS = re.compile(
 def roots_asked(question: str) -> list[str]:
     """The roots of a question's words, without its names, as often as they occur."""
     return list(map(root_of, content_tokens(" ".join(_IN_LOWER_CASE.findall(question)))))
+
+
+def bare_count(question: str, answer: str) -> str:
+    """The number alone of an answer to "how many" that says again what is counted: "3" of "3 countries"; any other answer, one with a
+    unit too ("3 days"), as it is.
+    """
+    number, _, rest = answer.strip().partition(" ")
+    noun = counted_noun(question)
+    again = bool(noun) and not UNIT.match(f" {noun}") and stem(rest.strip(" .").casefold()) == stem(noun.casefold())
+    return number if again and number.isdigit() else answer
 
 
 def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
