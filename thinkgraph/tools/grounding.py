@@ -38,8 +38,11 @@ _HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low|deep|tall|wid
 _DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
 _MORE = rf"\b(?:more|less|fewer|{_HIGHER})\b"
+_MOST = r"\b(?:most|least|fewest|(?:larg|small|great|long|short|young|old|bigg|high|low|deep)est)\b"
 _CHOOSES = re.compile(
-    rf"^(?!.*\bthan\b).*(?:{_MORE}.*\bor\b|\bwhich of (?:the two|them)\b.*{_MORE})", re.IGNORECASE | re.DOTALL
+    # "Which is the largest, A or B?"; "the largest lakes of A or B" leave nothing to choose.
+    rf"^(?!.*\bthan\b).*(?:{_MORE}.*\bor\b|{_MOST}[^,:]*[,:][^,:]*\bor\b[^,:]*\?$|\bwhich of (?:the two|them)\b.*{_MORE})",
+    re.IGNORECASE | re.DOTALL,
 )
 _SMALLER = re.compile(
     r"\b(?:less|fewer|least|fewest|poorer|colder|(?:small|short|low|young)(?:er|est))\b", re.IGNORECASE

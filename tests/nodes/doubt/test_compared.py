@@ -76,6 +76,10 @@ def test_a_text_may_compare_things_itself(text: str, told: str) -> None:
 def test_the_value_decides_between_two_things() -> None:
     assert against(SMALLER, "Kenya", cited=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
     assert against("Which has more people, Kenya or Uganda?", "Kenya", cited=BOTH) == ""
+    fewest = "Which country has the fewest people, Kenya or Uganda?"
+    assert against(fewest, "Uganda", cited=BOTH) == ""
+    assert against(fewest, "Kenya", cited=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
+    assert against("Which has the largest population: Kenya or Uganda?", "Uganda", cited=BOTH) != ""
     capitals = [triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
     described = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
     fault = "the question compares, and Kenya has 53 where Uganda has 48"
@@ -125,6 +129,7 @@ def test_what_tells_the_things_compared_is_not_compared_itself() -> None:
         ("Which is larger: the neighbour of Gabon or that of Chad?", True),
         ("Which countries have more than five rivers or lakes?", False),
         ("Which are the largest cities of this lake or that river?", False),
+        ("In Arden, which are the largest cities by a lake or river?", False),
     ],
 )
 def test_of_things_that_are_described_one_is_the_answer_too(question: str, *, one: bool) -> None:
