@@ -13,6 +13,7 @@ import regex
 from thinkgraph.prompts.lines import Item, ShownList, parse_item
 from thinkgraph.prompts.tasks import AUXILIARIES, QUESTION_WORDS
 from thinkgraph.tools.linking.lexical import PAIRED
+from thinkgraph.tools.values import days_in, is_day
 
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
 # Vowel signs (of Indic scripts, Thai …) are marks, which \w leaves out, and yet parts of words.
@@ -190,7 +191,7 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
     return all_hold([answer], list(lines))
 
 
-def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
+def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0911 - one for each form of answer
     """As `holds`; `shown` is the lines folded, between spaces."""
     wanted = fold(answer)
     if not wanted or wanted in DERIVED:
@@ -205,9 +206,17 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
         return any(numbers(answer) & numbers(line) for line in lines)
     if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
+    if is_day(answer):
+        # Its parts may stand in two other days.
+        return any(is_day_in(answer, line) for line in lines)
     words = [word for word in wanted.split() if word not in _SMALL]
     have = set(shown.split())
     return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH and _names_held(answer, have)
+
+
+def is_day_in(answer: str, text: str) -> bool:
+    """Whether an answer is nothing but a day that a text names, in whatever form: "1 April 1976" and 1976-04-01."""
+    return is_day(answer) and days_in(answer) <= days_in(text)
 
 
 def _names_held(answer: str, have: set[str]) -> bool:

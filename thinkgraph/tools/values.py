@@ -35,6 +35,12 @@ _DATE = re.compile(
     r")",
     re.IGNORECASE,
 )
+_NAMED_DAY = re.compile(
+    rf"\b(?:(?P<iso>\d{{4}}-\d\d-\d\d)(?!\d)|"
+    rf"(?:(?P<day>{_DAY})\s+(?P<month>{_MONTH})|(?P<month_first>{_MONTH})\s+(?P<day_after>{_DAY})),?\s+(?P<year>\d{{4}})\b)",
+    re.IGNORECASE,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NUMBER_TEXT = r"[-+\u2212]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _NUMBER = re.compile(_NUMBER_TEXT)
 # A unit starts in lower case or is short, so that titles ("3 Idiots", "10 Downing Street") are no quantities.
@@ -60,6 +66,23 @@ def value_kind(text: str) -> ValueKind | None:
     if _NUMBER.fullmatch(text):
         return "number"
     return "quantity" if _QUANTITY.fullmatch(text) else None
+
+
+def days_in(text: str) -> set[str]:
+    """The days that a text names by year, month and day, in digits or in English, as ISO 8601 dates."""
+    found = set()
+    for named in _NAMED_DAY.finditer(text):
+        if not (day := named["iso"]):
+            month = _MONTHS.index((named["month"] or named["month_first"])[:3].casefold()) + 1
+            number = int(re.sub(r"\D", "", named["day"] or named["day_after"]))
+            day = f"{named['year']}-{month:02}-{number:02}"
+        found.add(day)
+    return found
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is nothing but a day, see `days_in`."""
+    return value_kind(text.strip(" .")) == "date" and bool(days_in(text))
 
 
 def shortened(text: str) -> str:

@@ -61,6 +61,9 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("In which year was Total founded?", "1924", FOUNDED, "path"),
         ("In which year was Total founded?", "28", FOUNDED, "words"),
         ("How old is Total?", "1924", FOUNDED, "words"),
+        ("When was Total founded?", "28 March 1924", FOUNDED, "path"),
+        ("When was Total founded?", "March 28th, 1924", FOUNDED, "path"),
+        ("When was Total founded?", "28 May 1924", FOUNDED, "none"),
         # A plural says what is counted, unless it is a unit.
         ("How many people work for Total?", "102000", STAFF, "path"),
         ("How long is Total?", "102000", STAFF, "words"),

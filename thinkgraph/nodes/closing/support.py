@@ -10,14 +10,14 @@ from thinkgraph.nodes.doubt.asked_kind import SQUARE, UNIT, asked_for, measure_o
 from thinkgraph.nodes.doubt.counted import lengths_said, roots_asked
 from thinkgraph.prompts.lines import Item, ShownHop, parse_item
 from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
-from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, numbers
+from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, is_day_in, numbers
 from thinkgraph.tools.linking.lexical import is_plural
+from thinkgraph.tools.values import days_in, is_day
 
 _NOT_NUMERIC = re.compile(r"[^\d\s.,'_%-]")
 _REFERS = re.compile(r"(?:it|its|he|she|they|their|this|these|that|those)\b", re.IGNORECASE)
 _VALUE = re.compile(r"\W*\d")
 _YEAR = re.compile(r"\d{4}")
-_DATE = re.compile(r"\+?(\d{4})-\d\d-\d\d")
 
 
 def support_of(question: str, answers: Sequence[str], evidence: Evidence) -> list[Support]:
@@ -143,6 +143,7 @@ class _Held:
         for sentence in SENTENCE_END.split(text):
             at = text.index(sentence, at)
             held = numbers(answer) <= numbers(sentence) if numeric else f" {fold(answer)} " in f" {fold(sentence)} "
+            held = held or is_day_in(answer, sentence)
             if sentence and held and (not numeric or self._says_so(answer, sentence, text[:at])):
                 start = sentence.casefold().find(answer.casefold())
                 whole = start < 0 or len(sentence.casefold()) != len(sentence)
@@ -152,14 +153,14 @@ class _Held:
 
 
 def _is(answer: str, label: str, line: str) -> bool:
-    """Whether an answer is the thing of this label: the same but for signs, its number, the year of its date, or named among words of its
-    line.
+    """Whether an answer is the thing of this label: the same but for signs, its number, its day in another form or the year of that, or
+    named among words of its line.
     """
     wanted, known = fold(answer), fold(label)
     if not wanted or not known or wanted == known:
         return bool(wanted) and wanted == known
-    if dated := _DATE.match(label):
-        return wanted == dated[1]
+    if is_day(label):
+        return wanted in {day[:4] for day in days_in(label)} or is_day_in(answer, label)
     if _VALUE.match(label):
         return len(numbers(label)) == 1 and numbers(answer) == numbers(label)
     return f" {known} " in f" {wanted} " and holds(answer, [line])
