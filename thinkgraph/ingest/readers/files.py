@@ -216,7 +216,7 @@ def _triples_in(
         yield subject, relation, obj, layout.qualifiers(cells), datatype
 
 
-def _empty_part(*texts: str | None) -> str:
+def _empty_part(*texts: str) -> str:
     """The first part of a triple that has no text."""
     return next(part for part, text in zip(_PARTS, texts, strict=True) if not text)
 
@@ -284,17 +284,15 @@ def literal_of(text: str) -> tuple[str, str | None]:
 def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
     for line, row in read_objects(path, rejects):
         keys = {_column_name(name): name for name in row}
-        named = [next((keys[k] for k in known if k in keys), None) for known in (_SUBJECT, _RELATION, _OBJECT)]
-        if None in named:
-            missing = _PARTS[named.index(None)]
-            rejects.add(path, line, f"no {missing}")
+        named = [next((keys[k] for k in known if k in keys), "") for known in (_SUBJECT, _RELATION, _OBJECT)]
+        if not all(named):
+            rejects.add(path, line, f"no {_empty_part(*named)}")
             continue
-        values = [row[name] for name in named if name is not None]
-        texts = [_text(value) for value in values]
+        values = [row[name] for name in named]
+        subject, relation, obj = texts = [_text(value) for value in values]
         if not all(texts):
             rejects.add(path, line, f"{_empty_part(*texts)} is empty or no text")
             continue
-        subject, relation, obj = (text for text in texts if text)
         datatype: str | None = None
         if not isinstance(values[2], str):
             datatype = "boolean" if isinstance(values[2], bool) else "number"
@@ -304,7 +302,7 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
                 rejects.add(path, line, "empty object")
                 continue
         try:
-            qualifiers = _qualifiers_of(row, {*(name for name in named if name)})
+            qualifiers = _qualifiers_of(row, set(named))
         except ValueError as error:
             rejects.add(path, line, str(error))
             continue
@@ -314,13 +312,13 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
         yield subject, relation, obj, qualifiers, datatype
 
 
-def _text(value: object) -> str | None:
-    """A JSON scalar as text; None for anything else and for what is blank or cannot be stored."""
+def _text(value: object) -> str:
+    """A JSON scalar as text; "" for anything else and for what is blank or cannot be stored."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    return storable_text(value).strip() or None
+    return storable_text(value).strip()
 
 
 def _qualifiers_of(row: dict[str, object], used: set[str]) -> Qualifiers:
@@ -347,10 +345,9 @@ def _listed(value: object) -> list[object]:
 
 
 def _scalar(value: object) -> str:
-    text = _text(value)
-    if text is None:
-        raise ValueError("a qualifier is empty or no text")
-    return text
+    if text := _text(value):
+        return text
+    raise ValueError("a qualifier is empty or no text")
 
 
 def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
@@ -358,7 +355,7 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
     form = format_of(path, sample_of(path), columns=2)
     if form == "jsonl":
         for line, row in read_objects(path, rejects):
-            fields = [_text(row.get(name)) or "" for name in ("id", "label", "type", "description")]
+            fields = [_text(row.get(name)) for name in ("id", "label", "type", "description")]
             if fields[0]:
                 yield EntityRow(*fields)
             else:
@@ -417,18 +414,18 @@ def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
         raise KnowledgeError(f"{path} must be one JSON object {{entity: [alias, …]}}")
     found: dict[str, list[str]] = {}
     for entity, aliases in table.items():
-        texts = [_text(alias) for alias in _listed(aliases)]
-        if _text(entity) is None or None in texts:
+        name, texts = _text(entity), [_text(alias) for alias in _listed(aliases)]
+        if not name or not all(texts):
             rejects.add(path, 0, f"the aliases of {key_label(entity)[:80]!r} are not all texts")
-        if _text(entity):
-            found[entity.strip()] = list(dict.fromkeys(text for text in texts if text))
+        if name:
+            found[name] = list(dict.fromkeys(filter(None, texts)))
     return found
 
 
-def _named(entity: object) -> str | None:
+def _named(entity: object) -> str:
     """The id or name of an entity of a passage, which may be an object that says more about it."""
     if isinstance(entity, dict):
-        return next((text for key in ("id", "name", "label") if (text := _text(entity.get(key)))), None)
+        return next((text for key in ("id", "name", "label") if (text := _text(entity.get(key)))), "")
     return _text(entity)
 
 
@@ -440,7 +437,7 @@ def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
         text = row.get("text")
         if text is None and isinstance(sentences := row.get("sentences"), list):
             text = " ".join(part.strip() for part in sentences if isinstance(part, str))
-        identifier, body = _text(row.get("id")), _text(text) if isinstance(text, str) else None
+        identifier, body = _text(row.get("id")), storable_text(text).strip()
         if not identifier or not body:
             field, given = ("text", text) if identifier else ("id", row.get("id"))
             unstorable = isinstance(given, str) and bool(given.strip())
@@ -456,5 +453,5 @@ def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
             rejects.add(path, line, "entities is not a list")
             continue
         names = None if entities is None else [name for name in map(_named, entities) if name]
-        title, section = (_text(row.get(name)) or "" for name in ("title", "section"))
+        title, section = (_text(row.get(name)) for name in ("title", "section"))
         yield PassageRow(line, identifier, title, section, body, names)
