@@ -23,7 +23,6 @@ from thinkgraph.ingest.readers.lines import (
     read_blocks,
     read_cells,
     read_objects,
-    sample_of,
     storable_text,
 )
 from thinkgraph.ingest.readers.rejects import Rejects
@@ -116,7 +115,7 @@ def read_triples(path: Path, rejects: Rejects) -> Iterator[TripleBatch]:
         KnowledgeError: the file is missing, empty, not UTF-8, damaged or of no known format, or its header names but two
             parts of a triple.
     """
-    form = format_of(path, sample_of(path))
+    form = format_of(path)
     if form == "jsonl":
         return in_batches(_triples_of_objects(path, rejects))
     layout = ColumnLayout.of(path, form)
@@ -352,7 +351,7 @@ def _scalar(value: object) -> str:
 
 def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
     """Ids with label, type and description. TSV or CSV with a header of any subset, or in this order; or JSON Lines."""
-    form = format_of(path, sample_of(path), columns=2)
+    form = format_of(path, columns=2)
     if form == "jsonl":
         for line, row in read_objects(path, rejects):
             fields = [_text(row.get(name)) for name in ("id", "label", "type", "description")]
@@ -431,7 +430,7 @@ def _named(entity: object) -> str:
 
 def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
     """The passages of one JSON Lines file; malformed ones go to `rejects`. Duplicate ids are not looked for here."""
-    if format_of(path, sample_of(path)) != "jsonl":
+    if format_of(path) != "jsonl":
         raise KnowledgeError(f'{path} is not JSON Lines; write one object a line: {{"id": …, "text": …, "title": …}}')
     for line, row in read_objects(path, rejects):
         text = row.get("text")

@@ -169,8 +169,9 @@ def sample_of(path: Path) -> list[str]:
     return lines
 
 
-def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
+def format_of(path: Path, *, columns: int = 3) -> Format:
     """The format by the file's extension, or by its first lines where the extension says nothing or is wrong."""
+    sample = sample_of(path)
     named = _SUFFIXES.get(suffix_of(path))
     first = sample[0].lstrip()
     if first.startswith("[") and named == "jsonl":
