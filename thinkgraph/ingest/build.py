@@ -369,12 +369,17 @@ class Build:
             rows = ((path, row) for path in self.inputs.paths["passages"] for row in read_passages(path, self.rejects))
             info = build_text(
                 work / kb_files.TEXT,
-                _at_least_one(linked_passages(graph, rows, self.rejects, counts), self.rejects),
+                linked_passages(graph, rows, self.rejects, counts),
                 embedder=self._encoder.name,
                 progress=self.progress,
                 total=self.inputs.total_passages,
                 name=self.name,
             )
+        if not info["passages"]:
+            # Files without any are a mistake rather than a wish.
+            kept = self.rejects.kept
+            last = f"{kept[-1]['file']}, line {kept[-1]['line']}: {kept[-1]['reason']}" if kept else "no rows"
+            raise KnowledgeError(f"no passage could be read; mend the files or leave them out ({last})")
         return {
             "fingerprint": info["fingerprint"],
             "passages": info["passages"],
@@ -403,13 +408,3 @@ class Build:
 def embedder_name(embedder: Embedder | str | None) -> str | None:
     """The name of an embedder, or the one that loads it; None for the bundled one."""
     return embedder if isinstance(embedder, str | None) else embedder.name
-
-
-def _at_least_one(passages: Iterator[Any], rejects: Rejects) -> Iterator[Any]:
-    """The passages; raises `KnowledgeError` if there is none, which is a mistake rather than a wish."""
-    first = next(passages, None)
-    if first is None:
-        last = next((f"{r['file']}, line {r['line']}: {r['reason']}" for r in reversed(rejects.kept)), "no rows")
-        raise KnowledgeError(f"no passage could be read; mend the files or leave them out ({last})")
-    yield first
-    yield from passages
