@@ -142,10 +142,8 @@ class BuildFolder:
             os.close(descriptor)
 
     def _drop_lock(self) -> None:
-        if self._descriptor >= 0:
-            self._lock.unlink(missing_ok=True)
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._lock.unlink(missing_ok=True)
+        os.close(self._descriptor)
 
     def _recover(self) -> None:
         """Undo a replacement that was cut off between its two moves."""
