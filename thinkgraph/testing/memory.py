@@ -154,11 +154,11 @@ class MemoryGraphStore:
 
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """See GraphStore."""
-        return [None if (entity := self._entities.get(key)) is None else entity.copy() for key in ids]
+        return [copy.copy(self._entities.get(key)) for key in ids]
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """See GraphStore."""
-        return [None if (triple := self._triples.get(key)) is None else copy.deepcopy(triple) for key in ids]
+        return [copy.deepcopy(self._triples.get(key)) for key in ids]
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """See GraphStore."""
@@ -235,7 +235,7 @@ class MemoryTextStore:
 
     def passages(self, ids: Sequence[str]) -> list[Passage | None]:
         """See TextStore."""
-        return [None if (passage := self._passages.get(key)) is None else copy.deepcopy(passage) for key in ids]
+        return [copy.deepcopy(self._passages.get(key)) for key in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """See TextStore."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from thinkgraph.testing.conformance import check_members
@@ -67,7 +68,7 @@ class EmbedderConformance:
         query, near, far = embedder.embed(
             ["the capital of Austria", "Vienna is the capital of Austria.", "Bananas grow quickly."]
         )
-        assert _dot(query, near) > _dot(query, far)
+        assert np.dot(query, near) > np.dot(query, far)
 
     def test_threads(self, embedder: Embedder) -> None:
         """Calls from several threads give what one call gives."""
@@ -76,7 +77,3 @@ class EmbedderConformance:
             for vectors in pool.map(lambda _: embedder.embed(self.texts), range(4)):
                 for one, other in zip(vectors, alone, strict=True):
                     assert one == pytest.approx(other, abs=_SAME)
-
-
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return sum(x * y for x, y in zip(a, b, strict=True))
