@@ -100,7 +100,8 @@ class TextStoreConformance:
 
     def test_passages_of_is_exact(self, store: TextStore) -> None:
         """The best of `limit` are the head of all, however small the limit, and all come when it is large."""
-        everything = store.passages_of(["many", "hungary"], "Note number 17 about nothing", limit=1000)
+        ask = functools.partial(store.passages_of, ["many", "hungary"], "Note number 17 about nothing")
+        everything = ask(limit=1000)
         assert_falling(everything)
         assert len(set(ids_of(everything))) == len(everything)
         if not self.exact:
@@ -108,10 +109,7 @@ class TextStoreConformance:
             return
         assert len(everything) == 63  # noqa: PLR2004 - 60 notes and 3 about Hungary
         for limit in (1, 5, 61):
-            assert (
-                store.passages_of(["many", "hungary"], "Note number 17 about nothing", limit=limit)
-                == (everything[:limit])
-            )
+            assert ask(limit=limit) == everything[:limit]
 
     def test_candidates(self, store: TextStore) -> None:
         """Passages to be ranked are those of the given entities, each once, at most `limit`."""
