@@ -53,9 +53,8 @@ def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[P
     found = []
     for path in (path.resolve() for path in paths):
         ends = ["/".join(path.parts[at:]) for at in range(1, len(path.parts))]
-        above = ["/".join(path.parts[at:-1]) for at in range(1, len(path.parts) - 1)]
-        inside = [f"{end}/{path.name}" for end in above if end in folders]
         same = [end for end in ends if end in (folders if path.is_dir() else known)]
+        inside = [end for end in ends if end.rpartition("/")[0] in folders]
         found.append((path, well_formed((same or inside or [path.name or path.as_posix()])[0])))
     return found
 
