@@ -233,7 +233,7 @@ class Build:
             embedder_name(self.embedder) if self._encodes and "passages" in roles else None,
             more,
         ]
-        return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+        return kb_files.json_hash(parts)
 
     def run(self, place: BuildFolder) -> BuildReport:
         """Make what the working folder does not hold yet."""

@@ -222,6 +222,11 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(stream, functools.partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
+def json_hash(value: object) -> str:
+    """A hash over a value as JSON."""
+    return hashlib.blake2b(json.dumps(value).encode(), digest_size=16).hexdigest()
+
+
 def check_content(folder: Path, manifest: KbManifest) -> None:
     """Read every file of a knowledge base, about a second per gigabyte.
 

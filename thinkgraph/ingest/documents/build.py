@@ -321,9 +321,8 @@ class _Change:
         started = time.monotonic()
         rejects = Rejects()
         key = [what, self.options.to_json(), self.name, self.index, self.old, embedder_name(self.embedder)]
-        digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=16).hexdigest()
         how = self._how() if ask and self.options.extract != "cooccurrence" else None
-        with writing(self.target), BuildFolder(self.target, digest, replace=replace) as place:
+        with writing(self.target), BuildFolder(self.target, kb_files.json_hash(key), replace=replace) as place:
             if place.stage("taken over") is None:
                 self._take_over(place.work)
                 place.finished("taken over", "the old base")

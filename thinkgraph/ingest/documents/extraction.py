@@ -5,8 +5,6 @@ Passages are asked about concurrently. Every reply is stored at once, so that a 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -29,6 +27,7 @@ from thinkgraph.prompts.lines import numbered, passage_line, safe_label
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.cache import cache_folder
+from thinkgraph.tools.kb_files import json_hash
 from thinkgraph.tools.linking.lexical import UNSPACED
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.progress import Progress
@@ -111,8 +110,8 @@ class Extraction:
     def key(self, chunk: Chunk) -> str:
         """Hash of all that a reply depends on: passage, prompt, model, settings."""
         messages = rendered(self.prompts.get(ROLE), self.inputs(chunk), self.shape(), self.models, self.settings)
-        parts = [self.client.name, self.settings.temperature_reason, self.settings.max_output_tokens, messages]
-        return hashlib.blake2b(json.dumps(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
+        settings = self.settings
+        return json_hash([self.client.name, settings.temperature_reason, settings.max_output_tokens, messages])
 
 
 def _entry(line: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 from thinkgraph.ingest.readers.files import PassageRow, read_passages
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.tools.kb_files import content_hash, is_knowledge_base
+from thinkgraph.tools.kb_files import content_hash, is_knowledge_base, json_hash
 from thinkgraph.tools.linking.names import well_formed
 
 _READERS: dict[str, Callable[[Path, str | None], Reading]] = {
@@ -156,8 +154,7 @@ def _unreadable(name: str, problem: str) -> Source:
 
 def row_source(row: PassageRow, file: str) -> Source:
     """The document that a row is; `file` names what it is in."""
-    parts = [row.title, row.section, row.text, row.entities]
-    content = hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+    content = json_hash([row.title, row.section, row.text, row.entities])
     return Source(row.id, file, row.line, content, partial(_read_row, row))
 
 
