@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import argparse
+import bz2
+import gzip
 import json
 import os
 import shutil
@@ -112,6 +114,16 @@ def test_what_a_passage_names_that_the_graph_lacks_is_reported(tmp_path, files):
     assert [(one["line"], one["reason"]) for one in told if one["kind"] == "unknown entity"] == [
         (1, "the passage names 'Atlantis', 'Mu', 'Ys' and 1 more, which the graph lacks")
     ]
+
+
+@pytest.mark.parametrize(("name", "pack"), [("p.jsonl.gz", gzip.compress), ("p.jsonl.bz2", bz2.compress)])
+def test_packed_passages_are_not_counted_ahead(tmp_path, files, name, pack):
+    (tmp_path / name).write_bytes(pack(b'{"id": "1", "text": "One."}\n{"id": "2", "text": "Two."}\n'))
+    told = []
+    build_kb(
+        tmp_path / "kb", triples=files["triples"], passages=[tmp_path / name], progress=lambda *step: told.append(step)
+    )
+    assert [step for step in told if step[0] == "text"] == [("text", 0, None), ("text", 2, None)]
 
 
 def test_build_and_open(tmp_path, files):

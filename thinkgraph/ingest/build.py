@@ -26,6 +26,7 @@ from thinkgraph.ingest.readers.files import (
     read_passages,
     read_triples,
 )
+from thinkgraph.ingest.readers.lines import is_packed
 from thinkgraph.ingest.readers.linked import linked_passages
 from thinkgraph.ingest.readers.nodes import is_node_graph, read_nodes
 from thinkgraph.ingest.readers.rdf import rdf_form, read_rdf
@@ -192,7 +193,7 @@ class Inputs:
     @property
     def total_passages(self) -> int | None:
         """About how many passages there are; None where a file is packed."""
-        return None if any(path.suffix == ".gz" for path in self.paths["passages"]) else self.passage_lines
+        return None if any(map(is_packed, self.paths["passages"])) else self.passage_lines
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,9 +75,14 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
         raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
+def is_packed(path: Path) -> bool:
+    """Whether `open_binary` unpacks a file, by its name."""
+    return path.suffix.lower() in _OPENERS
+
+
 def suffix_of(path: Path) -> str:
     """What a file's name ends in, in lower case (".json"), but for the `.gz` or `.bz2` of a packed one."""
-    return (path.with_suffix("") if path.suffix.lower() in _OPENERS else path).suffix.lower()
+    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
 
 
 def read_lines(path: Path, rejects: Rejects, *, blank: bool = False) -> Iterator[tuple[int, str]]:
