@@ -357,6 +357,11 @@ def test_labels_are_the_only_answers() -> None:
     shape = Shape(labels=("SUPPORTS", "REFUTES"))
     value = parse("judge", '{"sufficient": true, "answers": ["supports", "SUPPORTS", "maybe"], "evidence": []}', shape)
     assert value["answers"] == ["SUPPORTS"]
+    for said in ("Supports.", "supports, as line 1 says", "SUPPORTS (line 1)", "Supports \u2013 both do"):
+        assert parse("judge", json.dumps({"sufficient": True, "answers": [said]}), shape)["answers"] == ["SUPPORTS"]
+    for said in ("supports nothing", "no, it refutes"):
+        with pytest.raises(BadReplyError):
+            parse("judge", json.dumps({"sufficient": True, "answers": [said]}), shape)
     with pytest.raises(BadReplyError, match="from: SUPPORTS, REFUTES"):
         parse("judge", '{"sufficient": true, "answers": ["maybe"], "evidence": []}', shape)
 

@@ -44,6 +44,9 @@ T = TypeVar("T")
 Shape = forms.Shape
 """What one call may answer: roles ask for a kind and a shape."""
 
+_AFTER_LABEL = re.compile(r"\s*(?:[.,;:!(]|\s[-\u2013\u2014]\s)")
+"""What parts a label from more words: "Yes, it does."; "No evidence" is none."""
+
 KindName = Literal[
     "pick",
     "score",
@@ -224,7 +227,7 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
     )
     if shape.labels:
         known = {label.casefold(): label for label in shape.labels}
-        given = [answer.casefold().strip(" .!") for answer in answers]
+        given = [_AFTER_LABEL.split(answer.casefold().strip(), maxsplit=1)[0] for answer in answers]
         answers = list(dict.fromkeys(known[answer] for answer in given if answer in known))
     # "Unknown" is no answer, whatever is said beside it.
     sufficient = truth(value["sufficient"], "sufficient") and not declined
