@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed
+from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed, numbers
 
 LINES = [
     "(Panama) -[capital]-> (Panama City)",
@@ -190,6 +190,12 @@ def test_lines_that_hold_an_answer_only_together_all_stay() -> None:
     lines = ["(Panama) -[borders]-> (Colombia)", "(Peru) -[borders]-> (Chile)", "(Peru) -[capital]-> (Lima)"]
     assert needed(["2"], [1, 2, 3], lines) == [1, 2, 3]
     assert needed(["yes"], [1, 3], lines) == [1, 3], "a conclusion stands on all that it names"
+
+
+def test_a_small_number_may_stand_there_in_words() -> None:
+    assert holds("2", ["text | Mars | | Mars has two moons."])
+    assert numbers("two of the 12 towns, three times the twenty-four") == {"2", "12", "3"}
+    assert numbers("The Magnificent Seven, two hundred of them, two-thirds gone, and the one of old") == set()
 
 
 def test_a_number_below_zero_stands_there_with_its_sign() -> None:

@@ -24,6 +24,13 @@ _ACCENTS = regex.compile(
 )
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
 """A number: digits in groups of three, or digits with a decimal point or comma."""
+IN_WORDS = {
+    word: str(number)
+    for number, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)  # noqa: SIM905
+}
+"""Small numbers in English words, and in digits. "One" is mostly none."""
+_IN_WORDS = re.compile(rf"(?<![\w-])(?:{'|'.join(IN_WORDS)})(?![\w-]| (?:hundred|thousand|million|billion|dozen))")
+"""Not within a name: "The Magnificent Seven"."""
 _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
@@ -138,9 +145,9 @@ def naming(texts: Iterable[str], names: Collection[str]) -> list[str]:
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers in a text, each in one form."""
+    """The numbers in a text, each in one form, those up to twelve in English words too."""
     found = _NUMBER.findall(unicodedata.normalize("NFKC", text))
-    return {
+    return {IN_WORDS[word] for word in _IN_WORDS.findall(text)} | {
         re.sub(r"\D", "", number) if re.search(r"\D\d{3}$", number) else number.replace(",", ".") for number in found
     }
 

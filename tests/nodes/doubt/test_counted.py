@@ -86,6 +86,9 @@ def test_only_some_of_a_list_may_be_counted(question: str) -> None:
     [
         (HOW_MANY, "3 countries", "3"),
         (HOW_MANY, "1 country.", "1"),
+        (HOW_MANY, "Three", "3"),
+        (HOW_MANY, "three countries", "3"),
+        (HOW_MANY, "three or four", "three or four"),
         (HOW_MANY, "3 lakes", "3 lakes"),
         (HOW_MANY, "several countries", "several countries"),
         (HOW_MANY, "", ""),
@@ -125,6 +128,9 @@ def test_lists_of_what_the_question_names_come_before_others() -> None:
         ("How many films did Ilse Varn direct?", "2", [" | ".join(FILMS)], False),
         ("How many films did Ilse Varn direct?", "2", [FILMS[0], f"{FILMS[1]}, (Bo Hall)"], False),
         ("How many films did both Ilse Varn and Bo Hall direct?", "1", [FILMS[0], f"{FILMS[1]}, (Bo Hall)"], False),
+        # A text may tell it in words.
+        (HOW_MANY, "2", ["text | Arden | Land | It borders two countries."], False),
+        (HOW_MANY, "3", ["text | Arden | Land | It borders two countries."], True),
         # The answers to a question below may be counted.
         (HOW_MANY, "2", [BORDERS, answer_line("Which neighbours are large?", ["Lind", "Osk"])], False),
         # What borders a neighbour.

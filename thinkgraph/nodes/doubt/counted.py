@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from thinkgraph.nodes.doubt.asked_kind import UNIT, counted_noun, root_of, words_of
 from thinkgraph.prompts.lines import Item, ShownList, parse_item
-from thinkgraph.tools.grounding import compares, counts, fold, numbers, turned_around
+from thinkgraph.tools.grounding import IN_WORDS, compares, counts, fold, numbers, turned_around
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
 _IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
@@ -25,13 +25,14 @@ def roots_asked(question: str) -> list[str]:
 
 
 def bare_count(question: str, answer: str) -> str:
-    """The number alone of an answer to "how many" that says again what is counted: "3" of "3 countries"; any other answer, one with a
-    unit too ("3 days"), as it is.
+    """The number alone, in digits, of an answer to "how many": "3" of "three" and of "3 countries", which says again what is counted; any
+    other answer, one with a unit too ("3 days"), as it is.
     """
-    number, _, rest = answer.strip().partition(" ")
+    number, _, rest = answer.strip(" .").partition(" ")
+    number = IN_WORDS.get(number.casefold(), number)
     noun = counted_noun(question)
-    again = bool(noun) and not UNIT.match(f" {noun}") and stem(rest.strip(" .").casefold()) == stem(noun.casefold())
-    return number if again and number.isdigit() else answer
+    alone = bool(noun) and not UNIT.match(f" {noun}") and stem(rest.casefold()) in {"", stem(noun.casefold())}
+    return number if alone and number.isdigit() else answer
 
 
 def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
