@@ -11,7 +11,8 @@ A store that cannot be reached raises `thinkgraph.errors.StoreError`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self, get_type_hints, runtime_checkable
 
 from typing_extensions import get_protocol_members
@@ -48,6 +49,16 @@ class Closing:
     def close(self) -> None:
         """Give up what is held open; what is asked for afterwards fails."""
         raise NotImplementedError
+
+
+@contextmanager
+def closed_on_error(close: Callable[[], object]) -> Iterator[None]:
+    """Close what was opened before the block where the block fails."""
+    try:
+        yield
+    except BaseException:
+        close()
+        raise
 
 
 @runtime_checkable

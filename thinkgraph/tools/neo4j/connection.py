@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from thinkgraph.errors import KnowledgeError, StoreError, first_line
 from thinkgraph.tools.linking.names import well_formed
-from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.protocols import Closing, closed_on_error
 
 if TYPE_CHECKING:
     import neo4j
@@ -206,11 +206,8 @@ class Connection(Closing):
         self.version: tuple[int, ...] = ()
         self.edition = ""
         self.store_id = ""
-        try:
+        with closed_on_error(self.close):
             self._greet()
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Close all connections; later queries raise `StoreError`."""

@@ -20,7 +20,7 @@ from thinkgraph.tools.neo4j.names import Neo4jNames
 from thinkgraph.tools.neo4j.plan import Neo4jPlan, make_plan
 from thinkgraph.tools.neo4j.rows import Fact, Neo4jNode, Neo4jReader, PropertyValue
 from thinkgraph.tools.neo4j.search import TextFinder
-from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.protocols import Closing, closed_on_error
 
 HUB = 1_000
 """Edges from which on a node's are never all read to find those of one type."""
@@ -52,11 +52,8 @@ class Neo4jGraphStore(Closing):
             KnowledgeError: the address cannot be read, the database not be reached, or the mapping names what is not there.
         """
         connection = Connection(parse_address(address))
-        try:
+        with closed_on_error(connection.close):
             return cls(connection, make_plan(connection, connection.address.mapping))
-        except BaseException:
-            connection.close()
-            raise
 
     def close(self) -> None:
         """Close all connections; using the store afterwards raises `StoreError`."""

@@ -8,6 +8,7 @@ from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.search import Neo4jEntityIndex, vector_indexes
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
+from thinkgraph.tools.protocols import closed_on_error
 
 if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
@@ -28,7 +29,7 @@ def open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
 
     chosen: Embedder = embedder if embedder is not None else embedder_for_questions(None)
     graph = Neo4jGraphStore.open(spec)
-    try:
+    with closed_on_error(graph.close):
         text = Neo4jTextStore(graph, chosen) if Neo4jTextStore.recognised(graph) else None
         indexes = vector_indexes(graph.reader, [*graph.plan.things])
         linker = StandardLinker(
@@ -37,6 +38,3 @@ def open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
             entity_index=Neo4jEntityIndex(graph.reader, chosen, indexes[0]) if indexes else None,
         )
         return Knowledge(graph=graph, text=text, linker=linker, embedder=chosen, close_stores=True)
-    except BaseException:
-        graph.close()
-        raise

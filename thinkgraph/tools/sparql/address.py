@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder, closed_on_error
 from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.profiles import PROFILES
 from thinkgraph.tools.sparql.store import SparqlGraphStore
@@ -145,8 +145,5 @@ def open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
         StoreError: the endpoint cannot be reached or is none.
     """
     store = sparql_store(spec)
-    try:
+    with closed_on_error(store.close):
         return Knowledge(graph=store, embedder=embedder, close_stores=True)
-    except BaseException:
-        store.close()
-        raise

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.tools.protocols import closed_on_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,11 +94,10 @@ class ReadOnlyFile:
         except IndexError:
             pass
         db = sqlite3.connect(self._uri, uri=True, check_same_thread=False, isolation_level=None)
-        if _identity(self.path) != self._file:
-            # What other threads still read is the old one: never both.
-            db.close()
-            raise StoreError(f"{self.path} was replaced while it was open; open the knowledge base again")
-        try:
+        with closed_on_error(db.close):
+            if _identity(self.path) != self._file:
+                # What other threads still read is the old one: never both.
+                raise StoreError(f"{self.path} was replaced while it was open; open the knowledge base again")
             if self.path.stat().st_size <= self._mapped:
                 db.execute(f"PRAGMA mmap_size={self._mapped}")
             else:
@@ -107,9 +107,6 @@ class ReadOnlyFile:
             db.execute("PRAGMA trusted_schema=OFF")
             if self._setup:
                 db.executescript(self._setup)
-        except BaseException:
-            db.close()
-            raise
         return db
 
     @staticmethod

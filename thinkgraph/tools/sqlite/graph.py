@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
 from thinkgraph.tools.linking.names import key_label
-from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.protocols import Closing, closed_on_error
 from thinkgraph.tools.sqlite import graph_schema as schema
 from thinkgraph.tools.sqlite import names
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks, json_array
@@ -124,30 +124,27 @@ class SqliteGraphStore(Closing):
             StoreError: the file is damaged or no graph.
         """
         self._file = ReadOnlyFile(Path(path), setup=schema.VOCABULARY, mapped=schema.MAPPED_BYTES)
-        try:
-            with self._file.connection() as db:
-                meta: dict[str, str] = dict(db.execute("SELECT name, value FROM meta").fetchall())
-            version = int(meta["format"])
-            if version == schema.GRAPH_FORMAT:
-                self._info: GraphInfo = {
-                    "name": meta["name"],
-                    "fingerprint": meta["fingerprint"],
-                    "entities": int(meta["entities"]),
-                    "literals": int(meta["literals"]),
-                    "triples": int(meta["triples"]),
-                    "relations": int(meta["relations"]),
-                }
-                self._prefix = meta["literal_prefix"]
-        except (KeyError, ValueError):
-            self.close()
-            raise StoreError(f"{path} is not a finished graph; build the knowledge base again") from None
-        except StoreError:
-            self.close()
-            raise
-        if version != schema.GRAPH_FORMAT:
-            self.close()
-            verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else "build it again with `thinkgraph kb build`"
-            raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
+        with closed_on_error(self.close):
+            try:
+                with self._file.connection() as db:
+                    meta: dict[str, str] = dict(db.execute("SELECT name, value FROM meta").fetchall())
+                version = int(meta["format"])
+                if version == schema.GRAPH_FORMAT:
+                    self._info: GraphInfo = {
+                        "name": meta["name"],
+                        "fingerprint": meta["fingerprint"],
+                        "entities": int(meta["entities"]),
+                        "literals": int(meta["literals"]),
+                        "triples": int(meta["triples"]),
+                        "relations": int(meta["relations"]),
+                    }
+                    self._prefix = meta["literal_prefix"]
+            except (KeyError, ValueError):
+                raise StoreError(f"{path} is not a finished graph; build the knowledge base again") from None
+            if version != schema.GRAPH_FORMAT:
+                again = "build it again with `thinkgraph kb build`"
+                verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else again
+                raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
 
     def close(self) -> None:
         """Close the file; using the store afterwards raises `StoreError`."""

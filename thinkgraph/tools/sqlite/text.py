@@ -16,7 +16,7 @@ from thinkgraph.tools.encoders.weights import NO_ENCODER
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.progress import no_progress
-from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.protocols import Closing, closed_on_error
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, own_passage, title_prefix
@@ -87,39 +87,37 @@ class SqliteTextStore(Closing):
         if not self.path.is_file():
             raise KnowledgeError(f"there is no text store at {self.path}: build it with `thinkgraph kb build`")
         self._pool = ReadOnlyFile(self.path)
-        try:
-            with self._pool.connection() as connection:
-                meta = dict(connection.execute("SELECT key, value FROM meta"))
-        except StoreError as error:
-            self.close()
-            raise KnowledgeError(
-                f"{self.path} is not a readable text store: build it again with `thinkgraph kb build`"
-            ) from error
-        problem = None
-        if meta.get("format") != FORMAT:
-            problem = f"has format {meta.get('format')}, this version reads {FORMAT}: build it again"
-        elif "fingerprint" not in meta:
-            problem = "is unfinished: run `thinkgraph kb build` again"
-        elif not self._by_words and meta.get("embedder") != embedder.name:
-            problem = (
-                f"was built with the embedder {meta.get('embedder')!r}, not {embedder.name!r}: "
-                "open it with that one or build it again"
-            )
-        if problem:
-            self.close()
-            raise KnowledgeError(f"the text store {self.path} {problem}")
-        try:
-            self._info: TextInfo = {
-                "name": meta["name"],
-                "fingerprint": meta["fingerprint"],
-                "passages": int(meta["passages"]),
-                "entities": int(meta["entities"]),
-            }
-            self.vectors = StoredVectors(self.path, meta)
-            """Those that were made so far."""
-        except (KeyError, ValueError) as error:
-            self.close()
-            raise KnowledgeError(f"the text store {self.path} is damaged ({error}): build it again") from None
+        with closed_on_error(self.close):
+            try:
+                with self._pool.connection() as connection:
+                    meta = dict(connection.execute("SELECT key, value FROM meta"))
+            except StoreError as error:
+                raise KnowledgeError(
+                    f"{self.path} is not a readable text store: build it again with `thinkgraph kb build`"
+                ) from error
+            problem = None
+            if meta.get("format") != FORMAT:
+                problem = f"has format {meta.get('format')}, this version reads {FORMAT}: build it again"
+            elif "fingerprint" not in meta:
+                problem = "is unfinished: run `thinkgraph kb build` again"
+            elif not self._by_words and meta.get("embedder") != embedder.name:
+                problem = (
+                    f"was built with the embedder {meta.get('embedder')!r}, not {embedder.name!r}: "
+                    "open it with that one or build it again"
+                )
+            if problem:
+                raise KnowledgeError(f"the text store {self.path} {problem}")
+            try:
+                self._info: TextInfo = {
+                    "name": meta["name"],
+                    "fingerprint": meta["fingerprint"],
+                    "passages": int(meta["passages"]),
+                    "entities": int(meta["entities"]),
+                }
+                self.vectors = StoredVectors(self.path, meta)
+                """Those that were made so far."""
+            except (KeyError, ValueError) as error:
+                raise KnowledgeError(f"the text store {self.path} is damaged ({error}): build it again") from None
         self._warned = False
 
     def close(self) -> None:

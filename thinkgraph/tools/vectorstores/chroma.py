@@ -13,7 +13,7 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
 from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder
-from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.protocols import Closing, closed_on_error
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text_schema import own_passage
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
@@ -95,13 +95,10 @@ class ChromaTextStore(Closing):
         self._client: Any = None
         self._lock = Lock()
         self._scanned: TextInfo | None = None
-        try:
-            with _chroma_errors(KnowledgeError, f"cannot open the Chroma collection {collection!r}"):
-                self._client = _chroma_client(folder) if folder else client
-                self._collection = self._client.get_collection(collection)
-        except KnowledgeError:
-            self.close()
-            raise
+        failing = _chroma_errors(KnowledgeError, f"cannot open the Chroma collection {collection!r}")
+        with closed_on_error(self.close), failing:
+            self._client = _chroma_client(folder) if folder else client
+            self._collection = self._client.get_collection(collection)
 
     def close(self) -> None:
         """Close the client, if this store opened it."""
