@@ -94,13 +94,14 @@ def stem(word: str) -> str:
 
 def overlap(a: str, b: str) -> float:
     """How many words two texts share, 0 to 1 (Dice over bags of content words; all words where there are no others)."""
-    left, right = _bag(a), _bag(b)
+    left, right = bag(a), bag(b)
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 0.0
 
 
 @functools.lru_cache(maxsize=32)
-def _bag(text: str) -> Counter[str]:
+def bag(text: str) -> Counter[str]:
+    """How often each word stands in a text that it is looked for by; not to be changed."""
     # Many texts are compared with one question.
     return Counter(query_tokens(text))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from rapidfuzz.distance import OSA
 
 from thinkgraph.tools.encoders.embeddings import embed_array
-from thinkgraph.tools.linking.lexical import query_tokens, tokens
+from thinkgraph.tools.linking.lexical import bag, query_tokens, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import normal_name, well_formed
@@ -206,8 +205,7 @@ class StandardLinker:
                 # Beside names in capitals, lower-case words are common words: they must be a whole name ("language" is not).
                 if share >= (1 if span is None and text.taken and text.mentions.has_capitals else _MIN_SHARE):
                     graded.append((share * 0.5 + (of_name + of_query) * 0.25, match))
-            graded.sort(key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]))
-            for share, match in graded[:_GUESSES]:
+            for share, match in _best(graded):
                 score = _FULLTEXT + 0.17 * share + 0.02 * match["score"]
                 text.add(match["entity"], span or _where(text, match["name"]), "fulltext", score)
 
@@ -225,14 +223,9 @@ class StandardLinker:
         count_round_trip()
         found = call_checked(GraphStore, self._graph, "search", queries, limit=_NAMESAKES, fuzzy=True)
         for (text, span), query, matches in zip(asked, queries, found, strict=True):
-            graded = sorted(
-                (
-                    (OSA.normalized_similarity(normal_name(query), normal_name(match["name"])), match)
-                    for match in matches
-                ),
-                key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]),
-            )
-            for likeness, match in graded[:_GUESSES]:
+            spelt = normal_name(query)
+            graded = [(OSA.normalized_similarity(spelt, normal_name(match["name"])), match) for match in matches]
+            for likeness, match in _best(graded):
                 if likeness >= _MIN_LIKENESS:
                     text.add(match["entity"], span, "fuzzy", _FUZZY + 0.19 * likeness)
 
@@ -274,13 +267,15 @@ def _later(rank: int) -> float:
     return 0.0005 * rank / (1 + 0.01 * rank)
 
 
+def _best(graded: Sequence[tuple[float, Match]]) -> list[tuple[float, Match]]:
+    """The matches of the best grades, those that are kept for one stretch; of equal ones the graph's best."""
+    return sorted(graded, key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]))[:_GUESSES]
+
+
 def _explained(text: _Text, span: Span) -> bool:
     """Whether full text found an entity whose name has all the words of the stretch: then it is not misspelt."""
-    words = Counter(query_tokens(text.mentions.said(span)))
-    return any(
-        link["start"] == span.start and not words - Counter(query_tokens(link["entity"]["label"]))
-        for link in text.links.values()
-    )
+    words = bag(text.mentions.said(span))
+    return any(link["start"] == span.start and not words - bag(link["entity"]["label"]) for link in text.links.values())
 
 
 def _spelt_out(text: _Text, span: Span) -> bool:
@@ -290,16 +285,13 @@ def _spelt_out(text: _Text, span: Span) -> bool:
 
 def _named(text: _Text) -> bool:
     """Whether an entity was found whose whole name stands in the text, perhaps misspelt."""
-    words = Counter(query_tokens(text.mentions.text))
-    return any(
-        link["method"] == "fuzzy" or not Counter(query_tokens(link["entity"]["label"])) - words
-        for link in text.links.values()
-    )
+    words = bag(text.mentions.text)
+    return any(link["method"] == "fuzzy" or not bag(link["entity"]["label"]) - words for link in text.links.values())
 
 
 def _shares(name: str, query: str) -> tuple[float, float]:
     """The share of the name's words that the query has, and the other way round."""
-    of_name, of_query = Counter(query_tokens(name)), Counter(query_tokens(query))
+    of_name, of_query = bag(name), bag(query)
     common = (of_name & of_query).total()
     return common / max(of_name.total(), 1), common / max(of_query.total(), 1)
 
