@@ -8,7 +8,7 @@ import sqlite3
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +89,8 @@ class ReadOnlyFile:
             self._finalizer.detach()
             self._idle, self._process = deque(), os.getpid()
             self._finalizer = weakref.finalize(self, _close_all, self._idle)
-        try:
+        with suppress(IndexError):
             return self._idle.pop()
-        except IndexError:
-            pass
         db = sqlite3.connect(self._uri, uri=True, check_same_thread=False, isolation_level=None)
         with closed_on_error(db.close):
             if _identity(self.path) != self._file:
@@ -144,6 +142,12 @@ def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return "" if "\0" in value else value
     return [_clean(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def phrase(term: str) -> str:
+    """A term of a full-text query."""
+    # A quote in it is doubled, as in SQL: FTS5 then takes the term as text, never as an operator.
+    return '"' + term.replace('"', '""') + '"'
 
 
 def chunks(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

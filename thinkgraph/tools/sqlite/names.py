@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import nlargest, nsmallest
 from typing import NamedTuple
 
 from thinkgraph.state.knowledge import LinkMethod
 from thinkgraph.tools.linking.names import folded, key_label, normal_name, trigrams, words
-from thinkgraph.tools.sqlite.file import chunks, json_array
+from thinkgraph.tools.sqlite.file import chunks, json_array, phrase
 from thinkgraph.tools.sqlite.graph_schema import ALIAS, KEY, LABEL
 
 _CHUNK = 2_000
@@ -90,9 +89,9 @@ def sharing_words(db: sqlite3.Connection, texts: Sequence[str], limit: int) -> l
         scored = []
         for name in hits:
             own = sum(rarity.get(word, 0.0) for word in parts[name])
-            shared = sum((Counter(parts[name]) & Counter(one)).get(word, 0) * rarity.get(word, 0.0) for word in one)
+            shared = sum(rarity.get(word, 0.0) for word in one if word in parts[name])
             # A name that the text contains whole outranks one of which it has a part, however long the text is.
-            score = 0.5 * shared / own + 0.5 * 2 * shared / (own + whole) if own and whole else 0.0
+            score = 0.5 * shared / own + shared / (own + whole) if own and whole else 0.0
             scored.append((min(_TOP_SCORE, max(score, 1e-6)), rows[name]))
         results.append(_best(scored, "fulltext", limit))
     return results
@@ -152,13 +151,12 @@ def _candidates(
     if limit <= 0:
         return [[] for _ in terms]
     count = max(_CANDIDATES, 3 * limit)
-    # A quote in a term is doubled, as in SQL: FTS5 then takes the term as text, never as an operator.
     sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
     found = []
     for one, length in zip(terms, lengths, strict=True):
         weights: dict[int, float] = {}
         for term, weight in one:
-            for (name,) in db.execute(sql, ('"' + term.replace('"', '""') + '"',)):
+            for (name,) in db.execute(sql, (phrase(term),)):
                 weights[name] = weights.get(name, 0.0) + weight
         # Only names that share as much as the last one wanted need a look at their lengths.
         least = nlargest(count, weights.values())[-1] if weights else 0.0

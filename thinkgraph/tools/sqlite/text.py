@@ -18,7 +18,7 @@ from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.protocols import Closing, closed_on_error
 from thinkgraph.tools.sqlite.encodings import StoredVectors
-from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
+from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks, phrase
 from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, own_passage, title_prefix
 
 if TYPE_CHECKING:
@@ -171,9 +171,7 @@ class SqliteTextStore(Closing):
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages nearest to each query, best first."""
-        if not queries:
-            return []
-        if limit < 1 or not self._info["passages"]:
+        if not queries or limit < 1 or not self._info["passages"]:
             return [[] for _ in queries]
         with self._pool.connection() as connection:
             if self._exact and self._info["passages"] <= SCANNED:
@@ -364,7 +362,7 @@ def _sharing_words(
     words = list(dict.fromkeys(query_tokens(query)))[:_MOST_WORDS]
     if not words:
         return []
-    match = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    match = " OR ".join(map(phrase, words))
     sql, more = (_BY_WORDS, ()) if numbers is None else (_BY_WORDS_OF, (json.dumps(list(numbers)),))
     return [number for (number,) in connection.execute(sql, (match, most, *more))]
 
