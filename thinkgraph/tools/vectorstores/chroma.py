@@ -139,8 +139,6 @@ class ChromaTextStore(Closing):
 
     def passages(self, ids: Sequence[str]) -> list[Passage | None]:
         """The passages with these ids; None for an id the collection does not have."""
-        if not ids:
-            return []
         wanted = list(dict.fromkeys(ids))
         found = {passage["id"]: passage for some in chunks(wanted, _PAGE) for passage in self._read(ids=some)}
         return [None if (passage := found.get(id_)) is None else own_passage(passage) for id_ in ids]
@@ -167,9 +165,7 @@ class ChromaTextStore(Closing):
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages nearest to each query by the collection's own index, best first, scored by cosine."""
-        if not queries:
-            return []
-        if limit < 1:
+        if not queries or limit < 1:
             return [[] for _ in queries]
         vectors = self._embed(queries)
         found = self._ask(

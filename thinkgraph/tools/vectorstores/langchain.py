@@ -161,13 +161,10 @@ class LangChainTextStore:
 
     def _direction(self, scores: Sequence[float]) -> float:
         """1 where scores fall from the best on, -1 where they rise, being distances; the store is asked once."""
-        if self._sign is not None:
-            return self._sign
-        if not scores or scores[0] == scores[-1]:
-            # One hit does not tell; nor do equal ones, and then the sign orders nothing yet.
-            return 1.0
-        self._sign = 1.0 if scores[0] > scores[-1] else -1.0
-        return self._sign
+        if self._sign is None and scores and scores[0] != scores[-1]:
+            self._sign = 1.0 if scores[0] > scores[-1] else -1.0
+        # One hit does not tell; nor do equal ones, and then the sign orders nothing yet.
+        return self._sign or 1.0
 
     def _passage(self, document: Document) -> Passage:
         if not document.id:
