@@ -105,6 +105,17 @@ def components(near: Sequence[Collection[int]], nodes: Sequence[int]) -> Cells:
     return found
 
 
+def _matrix(near: Sequence[Collection[int]], cell: Sequence[int]) -> NDArray[np.float64]:
+    """The adjacency matrix of the graph that `cell` induces, in the order of its nodes."""
+    import numpy as np
+
+    place = {node: at for at, node in enumerate(cell)}
+    matrix = np.zeros((len(cell), len(cell)))
+    for node in cell:
+        matrix[place[node], [place[other] for other in near[node] if other in place]] = 1.0
+    return matrix
+
+
 # --- Louvain --------------------------------------------------------------------------------------------------------
 
 
@@ -160,9 +171,8 @@ def _moved(links: Links, cells: Cells, most: int, rng: random.Random) -> list[in
 # --- Girvan–Newman --------------------------------------------------------------------------------------------------
 
 
-def girvan_newman(links: Links, most: int, seed: int) -> Cells:
+def girvan_newman(links: Links, most: int, _seed: int) -> Cells:
     """Girvan and Newman 2002: the edge of the highest betweenness goes, one after the other, until every component fits."""
-    del seed
     near = [set(found) for found in links.near]
     pieces = [(cell, _busiest(near, cell)) for cell in components(links.near, range(len(links)))]
     while any(len(cell) > most for cell, _ in pieces):
@@ -190,10 +200,7 @@ def betweenness(near: Sequence[set[int]], cell: Sequence[int]) -> dict[tuple[int
     """Edge betweenness within one component (Brandes), every pair of nodes counted once; all sources walk at once."""
     import numpy as np
 
-    place = {node: at for at, node in enumerate(cell)}
-    links = np.zeros((len(cell), len(cell)))
-    for node in cell:
-        links[place[node], [place[other] for other in near[node]]] = 1.0
+    links = _matrix(near, cell)
     # For every source the shortest paths to the nodes of each depth.
     levels = [np.eye(len(cell))]
     reached = levels[0] > 0
@@ -215,7 +222,7 @@ def betweenness(near: Sequence[set[int]], cell: Sequence[int]) -> dict[tuple[int
 # --- agglomerative --------------------------------------------------------------------------------------------------
 
 
-def hierarchical(links: Links, most: int, seed: int) -> Cells:
+def hierarchical(links: Links, most: int, _seed: int) -> Cells:
     """Agglomerative clustering, average linkage, by the Jaccard distance of closed neighbourhoods.
 
     The partition is the last one in which every community fits. Of equally near pairs the smaller are joined first.
@@ -223,11 +230,8 @@ def hierarchical(links: Links, most: int, seed: int) -> Cells:
     """
     import numpy as np
 
-    del seed
     size = len(links)
-    rows = np.eye(size)
-    for node, near in enumerate(links.near):
-        rows[node, list(near)] = 1.0
+    rows = np.eye(size) + _matrix(links.near, range(size))
     common = rows @ rows.T
     degrees = rows.sum(axis=1)
     apart = 1.0 - common / (degrees[:, None] + degrees[None, :] - common)
@@ -255,9 +259,8 @@ def hierarchical(links: Links, most: int, seed: int) -> Cells:
 # --- spectral -------------------------------------------------------------------------------------------------------
 
 
-def spectral(links: Links, most: int, seed: int) -> Cells:
+def spectral(links: Links, most: int, _seed: int) -> Cells:
     """Spectral clustering of every component into as few clusters as could fit; clusters that do not fit are split again."""
-    del seed
     done: Cells = []
     waiting = components(links.near, range(len(links)))
     while waiting:
@@ -278,10 +281,7 @@ def _spectral_split(links: Links, cell: Sequence[int], clusters: int) -> Cells:
     """
     import numpy as np
 
-    place = {node: at for at, node in enumerate(cell)}
-    matrix = np.zeros((len(cell), len(cell)))
-    for node in cell:
-        matrix[place[node], [place[other] for other in links.near[node] if other in place]] = 1.0
+    matrix = _matrix(links.near, cell)
     scale = 1.0 / np.sqrt(matrix.sum(axis=1))
     _, vectors = np.linalg.eigh(scale[:, None] * matrix * scale[None, :])
     top = vectors[:, -clusters:]

@@ -59,7 +59,7 @@ class Local:
             if triple["literal"]:
                 self.literals.add(triple["object"])
             self.triples[triple["id"]] = triple
-            for node in (triple["subject"], triple["object"]):
+            for node in both_ends(triple):
                 if node not in self.nodes and node not in luck:
                     luck[node] = draw(seed, where, node)
         lucky = sorted((node for node in luck if luck[node] < share), key=lambda node: (luck[node], node))
@@ -110,9 +110,9 @@ class LocalGraph:
         self._before = {*local.centre, *chain}
         within = self._before.union(self.nodes)
         every = {**local.triples, **{triple["id"]: triple for triple in triples}}
-        self.triples = [t for t in every.values() if t["subject"] in within and t["object"] in within]
+        self.triples = [triple for triple in every.values() if within.issuperset(both_ends(triple))]
         place = {node: at for at, node in enumerate(self.nodes)}
-        ends = [(triple["subject"], triple["object"]) for triple in self.triples]
+        ends = map(both_ends, self.triples)
         self.links = Links.of(len(self.nodes), [(place[a], place[b]) for a, b in ends if a in place and b in place])
         self._place = place
 
@@ -128,7 +128,7 @@ class LocalGraph:
         touching: dict[str, list[Triple]] = {}
         for triple in self.triples:
             if triple["id"] not in stated:
-                for node in dict.fromkeys((triple["subject"], triple["object"])):
+                for node in dict.fromkeys(both_ends(triple)):
                     touching.setdefault(node, []).append(triple)
         rests = ([node for node in cell if node not in centre] for cell in cells)
         found = (self._cell([self.nodes[node] for node in rest], touching) for rest in rests if near.intersection(rest))
@@ -140,12 +140,12 @@ class LocalGraph:
         inside: dict[str, Triple] = {}
         joining: dict[str, Triple] = {}
         for triple in (triple for node in nodes for triple in touching.get(node, ())):
-            ends = {triple["subject"], triple["object"]}
+            ends = set(both_ends(triple))
             if ends <= members:
                 inside[triple["id"]] = triple
             elif ends & self._before:
                 joining[triple["id"]] = triple
-        named = {end for t in [*inside.values(), *joining.values()] for end in (t["subject"], t["object"])}
+        named = {end for triple in (*inside.values(), *joining.values()) for end in both_ends(triple)}
         kept = tuple(node for node in nodes if node in named)
         value = modularity(self.links, [self._place[node] for node in kept])
         return Cell(kept, tuple(inside.values()), tuple(joining.values()), value)
