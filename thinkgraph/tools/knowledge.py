@@ -268,15 +268,14 @@ class Knowledge(Closing):
     def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress, *, trust: bool) -> Knowledge:
         if not isinstance(spec, str | os.PathLike):
             raise KnowledgeError(f"a knowledge base is named by a text or a path, not {spec!r:.80}")
-        if isinstance(spec, str):
-            if found := _SCHEME.match(spec):
-                opener = OPENERS.get(found[1].lower())
-                if opener is None:
-                    known = ", ".join(f"{scheme}://" for scheme in sorted(OPENERS)) or "none in this release"
-                    raise KnowledgeError(f"{found[1]}:// is no kind of knowledge base that is known (known: {known})")
-                return opener(spec, embedder=embedder)
-            return cls._open_folder(folder_of(spec, progress), embedder, trust=trust)
-        return cls._open_folder(Path(spec).expanduser(), embedder, trust=trust)
+        if isinstance(spec, str) and (found := _SCHEME.match(spec)):
+            opener = OPENERS.get(found[1].lower())
+            if opener is None:
+                known = ", ".join(f"{scheme}://" for scheme in sorted(OPENERS)) or "none in this release"
+                raise KnowledgeError(f"{found[1]}:// is no kind of knowledge base that is known (known: {known})")
+            return opener(spec, embedder=embedder)
+        folder = folder_of(spec, progress) if isinstance(spec, str) else Path(spec).expanduser()
+        return cls._open_folder(folder, embedder, trust=trust)
 
     @classmethod
     def _open_folder(cls, folder: Path, embedder: Embedder | None, *, trust: bool) -> Knowledge:
