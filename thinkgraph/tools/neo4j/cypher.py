@@ -31,9 +31,14 @@ def any_label(node: str, labels: Iterable[str]) -> str:
     return f"({' OR '.join(found)})" if found else "false"
 
 
-def types(names: Sequence[str]) -> str:
-    """A relationship's types in a pattern, `:A|B`."""
-    return ":" + "|".join(map(quoted, names)) if names else ""
+def one_of(names: Iterable[str]) -> str:
+    """A node's labels or a relationship's types in a pattern, `:A|B`."""
+    return ":" + "|".join(map(quoted, names))
+
+
+def match(labels: Sequence[str]) -> str:
+    """The pattern that finds the nodes `n` with one of some labels; [""] are the nodes without any."""
+    return f"MATCH (n{one_of(labels)})" if labels[0] else "MATCH (n) WHERE size(labels(n)) = 0"
 
 
 def short(value: str, cut: str = "$cut", most: str = "20") -> str:
@@ -51,49 +56,43 @@ def head(node: str) -> str:
     return f"[elementId({node}), labels({node}), {values}]"
 
 
-def facts(node: str, *, most: str, cut: str = str(VALUE_CUT), where: str = "true") -> str:
-    """A node's properties as [[key, number of values, [value, …]], …]; empty strings are none. Needs `$data`."""
-    value = f"{node}[k]"
-    kept = f"[e IN {value} WHERE e <> '']"
+def facts(*, most: str, cut: str = str(VALUE_CUT), where: str = "true") -> str:
+    """The properties of the node `n` as [[key, number of values, [value, …]], …]; empty strings are none. Needs `$data`."""
+    kept = "[e IN n[k] WHERE e <> '']"
     listed = f"[e IN {kept}[..{most}] | CASE WHEN e = toStringOrNull(e) THEN left(e, {cut}) ELSE e END]"
     return (
-        f"[k IN keys({node}) WHERE {where} AND NOT k IN $data AND ({value} <> '') | "
-        f"CASE WHEN toStringOrNull({value}) IS NULL THEN [k, size({kept}), {listed}] "
-        f"WHEN {value} = toStringOrNull({value}) THEN [k, 1, [left({value}, {cut})]] ELSE [k, 1, [{value}]] END]"
+        f"[k IN keys(n) WHERE {where} AND NOT k IN $data AND (n[k] <> '') | "
+        f"CASE WHEN toStringOrNull(n[k]) IS NULL THEN [k, size({kept}), {listed}] "
+        f"WHEN n[k] = toStringOrNull(n[k]) THEN [k, 1, [left(n[k], {cut})]] ELSE [k, 1, [n[k]]] END]"
     )
 
 
-def qualifiers(relationship: str) -> str:
-    """A relationship's properties as [[key, value], …], bounded."""
-    return f"[k IN keys({relationship}) | [k, {short(f'{relationship}[k]', str(VALUE_CUT))}]]"
+def edges(hidden_labels: Iterable[str]) -> str:
+    """A few relationships of the node `n` as [[type, outgoing, head of the other end], …]; needs `$hidden`, `$heads`."""
+    hidden = any_label("m", hidden_labels)
+    sides = (
+        f"COLLECT {{ MATCH {pattern} WHERE NOT type(r) IN $hidden AND NOT {hidden} "
+        f"RETURN [type(r), {outgoing}, {head('m')}] LIMIT 3 }}"
+        for pattern, outgoing in (("(n)-[r]->(m)", "true"), ("(n)<-[r]-(m)", "false"))
+    )
+    return f"({' + '.join(sides)})[..3]"
 
 
-def edges(node: str, *, hidden: str = "false") -> str:
-    """A few of a node's relationships as [[type, outgoing, head of the other end], …]; needs `$hidden`, `$heads`."""
-
-    def side(pattern: str, outgoing: str) -> str:
-        return (
-            f"COLLECT {{ MATCH {pattern} WHERE NOT type(r) IN $hidden AND NOT {hidden} "
-            f"RETURN [type(r), {outgoing}, {head('m')}] LIMIT 3 }}"
-        )
-
-    return f"({side(f'({node})-[r]->(m)', 'true')} + {side(f'({node})<-[r]-(m)', 'false')})[..3]"
+def described(hidden_labels: Iterable[str]) -> str:
+    """What the entity `n` is made from: head, facts and a few relationships; needs `$heads`, `$data`, `$hidden`."""
+    return f"{head('n')}, {facts(most='1')}, {edges(hidden_labels)}"
 
 
-def described(node: str, hidden_labels: Iterable[str]) -> str:
-    """What an entity is made from: head, facts and a few relationships; needs `$heads`, `$data`, `$hidden`."""
-    return f"{head(node)}, {facts(node, most='1')}, {edges(node, hidden=any_label('m', hidden_labels))}"
+def edge(*more: str) -> str:
+    """The relationship `r` as [element id, type, [[qualifier, value], …], …]; the values are bounded."""
+    qualifiers = f"[k IN keys(r) | [k, {short('r[k]', str(VALUE_CUT))}]]"
+    return f"[{', '.join(['elementId(r)', 'type(r)', qualifiers, *more])}]"
 
 
-def edge(relationship: str, *more: str) -> str:
-    """A relationship as [element id, type, [[qualifier, value], …], …]."""
-    return f"[{', '.join([f'elementId({relationship})', f'type({relationship})', qualifiers(relationship), *more])}]"
-
-
-def degree(node: str, hidden_types: Sequence[str] = ()) -> str:
-    """How many relationships a node has, counted without reading them."""
-    hidden = f" - COUNT {{ ({node})-[{types(hidden_types)}]-() }}" if hidden_types else ""
-    return f"COUNT {{ ({node})--() }}{hidden}"
+def degree(hidden_types: Sequence[str] = ()) -> str:
+    """How many relationships the node `n` has, counted without reading them."""
+    hidden = f" - COUNT {{ (n)-[{one_of(hidden_types)}]-() }}" if hidden_types else ""
+    return f"COUNT {{ (n)--() }}{hidden}"
 
 
 def literally(text: str) -> str:
@@ -120,5 +119,5 @@ def advice(doing: str, name: str, labels: Iterable[str], keys: Iterable[str], in
     place = f", in place of {', '.join(instead)}, which tells capitals from small letters" if instead else ""
     return (
         f"{doing} reads them all; their owner can run{place}: CREATE FULLTEXT INDEX {name} "
-        f"FOR (n:{'|'.join(map(quoted, labels))}) ON EACH [{', '.join(f'n.{quoted(key)}' for key in keys)}]"
+        f"FOR (n{one_of(labels)}) ON EACH [{', '.join(f'n.{quoted(key)}' for key in keys)}]"
     )

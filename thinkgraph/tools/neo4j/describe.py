@@ -36,7 +36,7 @@ def _counted_values(connection: Connection, plan: Neo4jPlan) -> Mapping[tuple[st
     """Values by labels and property, counted."""
     query = (
         f"MATCH (n) WHERE NOT {cypher.any_label('n', plan.hidden_labels)} "
-        f"WITH labels(n) AS labels, {cypher.facts('n', most='1', cut='1')} AS facts UNWIND facts AS f "
+        f"WITH labels(n) AS labels, {cypher.facts(most='1', cut='1')} AS facts UNWIND facts AS f "
         "WITH labels, f[0] AS key, CASE WHEN f[1] > $most THEN $most ELSE f[1] END AS size, f[1] AS all, f[2][0] AS first "
         "WHERE all > 0 AND NOT (all > 50 AND coalesce(first <> toStringOrNull(first), true)) RETURN labels, key, sum(size)"
     )

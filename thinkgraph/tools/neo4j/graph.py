@@ -85,7 +85,7 @@ class Neo4jGraphStore(Closing):
         """See `GraphStore.entities`."""
         facts, others = _split(ids)
         found: dict[str, Entity] = {value.id: value.entity() for value in self._values(facts)}
-        query = f"WITH DISTINCT n RETURN {cypher.described('n', self.plan.hidden_labels)}"
+        query = f"WITH DISTINCT n RETURN {cypher.described(self.plan.hidden_labels)}"
         for head, details, edges in self.reader.found(others, query):
             node = self.reader.node(head)
             if not node.hidden:
@@ -97,7 +97,7 @@ class Neo4jGraphStore(Closing):
         facts, others = _split(ids, "fact:")
         query = (
             "UNWIND $targets AS a MATCH (n)-[r]->(m) WHERE elementId(r) = a "
-            f"RETURN {cypher.head('n')}, {cypher.edge('r')}, {cypher.head('m')}"
+            f"RETURN {cypher.head('n')}, {cypher.edge()}, {cypher.head('m')}"
         )
         made = [value.triple() for value in self._values(facts)]
         elements = sorted({element for one in others if (element := rows.read_edge(self.plan, one))})
@@ -115,8 +115,8 @@ class Neo4jGraphStore(Closing):
             relation = _relation(value.id, plan.fact_relation(value.key), "in", 1, relation_label(value.key))
             found[value.id] = [relation]
         query = (
-            f"WITH DISTINCT n WITH n, {cypher.degree('n', sorted(plan.hidden_types))} AS degree "
-            f"{self._spread()} RETURN {cypher.head('n')}, {cypher.facts('n', most='1', cut='1')}, spread"
+            f"WITH DISTINCT n WITH n, {cypher.degree(sorted(plan.hidden_types))} AS degree "
+            f"{self._spread()} RETURN {cypher.head('n')}, {cypher.facts(most='1', cut='1')}, spread"
         )
         for head, details, spread in self.reader.found(others, query, kinds=sorted(plan.types)):
             node = self.reader.node(head)
@@ -140,9 +140,9 @@ class Neo4jGraphStore(Closing):
         """See `GraphStore.neighbourhood`. Values first, then edges; a loop counts once."""
         facts, others = _split(ids)
         limit = max(limit, 0)
-        found = {value.id: _neighbours([value.triple()], 1, limit) for value in self._values(facts)}
+        found = {value.id: _only(value, limit) for value in self._values(facts)}
         query = (
-            f"WITH DISTINCT a, n WITH a, n, {cypher.facts('n', most=str(cypher.MOST_ELEMENTS))} AS details, "
+            f"WITH DISTINCT a, n WITH a, n, {cypher.facts(most=str(cypher.MOST_ELEMENTS))} AS details, "
             f"[(n)-[r]-(m) WHERE {self._seen()} | r] AS edges "
             "WITH a, n, details, edges, size(edges) AS total "
             f"RETURN {cypher.head('n')}, details, total, [r IN {_DRAWN} | {_EDGE}]"
@@ -162,13 +162,13 @@ class Neo4jGraphStore(Closing):
         seen = self._seen()
         query = (
             f"{self.reader.find} WITH collect(DISTINCT n) AS every "
-            f"WITH every, [n IN every WHERE {cypher.degree('n')} > {HUB}] AS hubs "
+            f"WITH every, [n IN every WHERE {cypher.degree()} > {HUB}] AS hubs "
             "CALL { WITH every, hubs UNWIND every AS n WITH every, hubs, n WHERE NOT n IN hubs "
             f"MATCH (n)-[r]-(m) WHERE m IN every AND {seen} RETURN r "
             "UNION WITH every, hubs UNWIND hubs AS n UNWIND hubs AS m WITH n, m "
             f"MATCH (n)-[r]->(m) WHERE {seen} RETURN r }} "
             "WITH DISTINCT r ORDER BY elementId(r) LIMIT toInteger($limit) "
-            f"RETURN {cypher.head('startNode(r)')}, {cypher.edge('r')}, {cypher.head('endNode(r)')}"
+            f"RETURN {cypher.head('startNode(r)')}, {cypher.edge()}, {cypher.head('endNode(r)')}"
         )
         for head, edge, end in self.reader.rows(query, self.reader.targets(others), limit=max(limit, 0)):
             subject, object_ = self.reader.node(head), self.reader.node(end)
@@ -185,7 +185,7 @@ class Neo4jGraphStore(Closing):
 
     def _properties(self, keys: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, int, list[PropertyValue]]]:
         """Key, number of values and values of some properties of nodes, as `rows.facts` gives them."""
-        query = f"RETURN {cypher.head('n')}, {cypher.facts('n', most=str(cypher.MOST_ELEMENTS), where='k IN a.keys')}"
+        query = f"RETURN {cypher.head('n')}, {cypher.facts(most=str(cypher.MOST_ELEMENTS), where='k IN a.keys')}"
         extras = [{"keys": list(wanted)} for wanted in keys.values()]
         for head, details in self.reader.found(list(keys), query, extras):
             yield from rows.facts(self.reader.node(head), details)
@@ -214,25 +214,22 @@ class Neo4jGraphStore(Closing):
         plan = self.plan
         kinds = sorted(plan.types)
         counted = 0 < len(kinds) <= _TYPES_INLINE
+        small = f"degree <= {HUB}" if counted else "true"
         sides = {"true": "(n)-[r{}]->(m)", "false": "(n)<-[r{}]-(m)"}
         read = " UNION ALL ".join(
             f"WITH n MATCH {side.format('')} WHERE {self._seen()} RETURN type(r) AS t, {out} AS o, count(*) AS c"
             for out, side in sides.items()
         )
         reading = (
-            f"CALL {{ WITH n, degree WITH n, degree WHERE {f'degree <= {HUB}' if counted else 'true'} "
-            f"CALL {{ {read} }} RETURN collect([t, o, c]) AS few }}"
+            f"CALL {{ WITH n, degree WITH n, degree WHERE {small} CALL {{ {read} }} RETURN collect([t, o, c]) AS few }}"
         )
         hidden_end = f" WHERE NOT {cypher.any_label('m', plan.hidden_labels)}"
         counts = ", ".join(
-            f"[$kinds[{at}], {out}, COUNT {{ {side.format(cypher.types([kind]))}{hidden_end * (kind in plan.mixed_types)} }}]"
+            f"[$kinds[{at}], {out}, COUNT {{ {side.format(cypher.one_of([kind]))}{hidden_end * (kind in plan.mixed_types)} }}]"
             for at, kind in enumerate(kinds if counted else ())
             for out, side in sides.items()
         )
-        return (
-            f"{reading} WITH n, CASE WHEN {f'degree <= {HUB}' if counted else 'true'} THEN few "
-            f"ELSE [x IN [{counts}] WHERE x[2] > 0] END AS spread"
-        )
+        return f"{reading} WITH n, CASE WHEN {small} THEN few ELSE [x IN [{counts}] WHERE x[2] > 0] END AS spread"
 
     def _edges(self, node: Neo4jNode, details: Sequence[Any], spread: Sequence[Any]) -> list[Relation]:
         plan = self.plan
@@ -258,13 +255,13 @@ class Neo4jGraphStore(Closing):
             f"WHEN '{direction}' THEN [{side.format('')} WHERE type(r) = a.r AND {seen} | r]"
             for direction, side in sides.items()
         )
-        few = f"CASE WHEN {cypher.degree('n')} > {HUB} THEN null ELSE CASE a.o {near} END END"
+        few = f"CASE WHEN {cypher.degree()} > {HUB} THEN null ELSE CASE a.o {near} END END"
         found, hubs = self._walk(steps, few, limit, seed)
         if hubs:
             # The text of the query varies only here: it has to be planned for each choice of types.
             kinds = sorted({step[1:] for step in hubs})
             far = " ".join(
-                f"WHEN $kinds[{at}] THEN [{sides[direction].format(cypher.types([kind]))} WHERE {seen} | r]"
+                f"WHEN $kinds[{at}] THEN [{sides[direction].format(cypher.one_of([kind]))} WHERE {seen} | r]"
                 for at, (kind, direction) in enumerate(kinds)
             )
             typed = f"CASE [a.r, a.o] {far} END"
@@ -300,7 +297,7 @@ class Neo4jGraphStore(Closing):
         for value in self._values(back.values()):
             step = (value.id, self.plan.fact_relation(value.key), "in")
             if step in back:
-                found[step] = _neighbours([value.triple()], 1, limit)
+                found[step] = _only(value, limit)
         wanted: dict[str, list[str]] = {}
         for entity, relation, direction in steps:
             if direction == "out":
@@ -339,7 +336,6 @@ def _relation(entity: str, name: str, direction: Direction, count: int, label: s
 
 
 _EDGE = cypher.edge(
-    "r",
     "startNode(r) = n",
     f"head([x IN [CASE WHEN startNode(r) = n THEN endNode(r) ELSE startNode(r) END] | {cypher.head('x')}])",
 )
@@ -365,8 +361,9 @@ def _draw(seed: int, limit: int, *key: str) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % _MODULUS
 
 
-def _neighbours(triples: Sequence[Triple], total: int, limit: int) -> Neighbours:
-    return {"triples": list(triples[:limit]), "total": total}
+def _only(value: PropertyValue, limit: int) -> Neighbours:
+    """The one statement that leads to a value."""
+    return {"triples": [value.triple()][:limit], "total": 1}
 
 
 def _own(found: Neighbours) -> Neighbours:

@@ -44,13 +44,6 @@ class Group:
     nodes: int
 
     @property
-    def match(self) -> str:
-        """The pattern that finds its nodes."""
-        if self.labels == ("",):
-            return "MATCH (n) WHERE size(labels(n)) = 0"
-        return f"MATCH (n:{'|'.join(map(cypher.quoted, self.labels))})"
-
-    @property
     def keys(self) -> set[str]:
         """The properties that name its nodes."""
         return {key for name in self.names for key in name.keys} | set(self.aliases)
@@ -87,7 +80,7 @@ def find_ways(plan: Neo4jPlan) -> Ways:
         covered = set.intersection(*(set().union(*one.values()) for one in found))
         best = group.names[:1]
         wanted = {*(key for name in best for key in name.keys), *group.aliases}
-        if not wanted <= covered or any(len(name.keys) > 1 or name.prefix for name in best):
+        if not wanted <= covered or not all(name.is_plain for name in best):
             shown = ", ".join(group.labels[:3]) if group.labels[0] else "unlabelled nodes"
             doing = f"finding one of the {group.nodes:,} {shown} by name"
             unfit = plan.catalogue.case_sensitive(group.labels, wanted)
@@ -231,9 +224,9 @@ class Neo4jNames:
         listed = f"[k IN keys(n) WHERE k IN $aliases | [k, {cypher.short('n[k]', str(_LONGEST), '200')}]]"
         chosen = (
             f"WITH n, max(rank) AS rank WHERE NOT {cypher.any_label('n', plan.hidden_labels | plan.literal_labels)} "
-            f"WITH n, rank, {cypher.degree('n', sorted(plan.hidden_types))} AS degree "
+            f"WITH n, rank, {cypher.degree(sorted(plan.hidden_types))} AS degree "
             "ORDER BY rank DESC, degree DESC LIMIT toInteger($most) "
-            f"RETURN {cypher.described('n', plan.hidden_labels)}, {listed}, degree"
+            f"RETURN {cypher.described(plan.hidden_labels)}, {listed}, degree"
         )
         indexed, parameters = self._indexed(query)
         scanned = [f"{self._named(group)} {query.scan}" for group in self.ways.scanned]
@@ -272,12 +265,12 @@ class Neo4jNames:
         # The small letters that have a common form with others once their case is folded.
         normal = f"replace(replace({normal}, 'ß', 'ss'), 'ς', '\N{GREEK SMALL LETTER SIGMA}')"
         # Every value of a name's one property finds its node; joined ones and those behind a word are made of the first.
-        plain = [name.keys[0] for name in group.names if len(name.keys) == 1 and not name.prefix]
-        made = ", ".join(_template(name) for name in group.names if len(name.keys) > 1 or name.prefix)
+        plain = [name.keys[0] for name in group.names if name.is_plain]
+        made = ", ".join(_template(name) for name in group.names if not name.is_plain)
         lists = [f"[{made}]", *map(_elements, dict.fromkeys((*plain, *group.aliases)))]
         texts = f"[y IN {' + '.join(lists)} | toStringOrNull(y)]"
         lowered = f"[x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}]"
-        return f"{group.match} WITH n, [x IN {lowered} | {_TIDY}] AS names"
+        return f"{cypher.match(group.labels)} WITH n, [x IN {lowered} | {_TIDY}] AS names"
 
     def _found(self, row: Row) -> _Found:
         head, details, edges, aliases, degree = row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -180,7 +180,7 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
     hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())
     only, touching = _types(connection, catalogue, hidden)
     unwanted = hide & set(catalogue.types)
-    hidden_nodes = f"COUNT {{ (:{'|'.join(map(cypher.quoted, sorted(hidden)))}) }}" if hidden else "0"
+    hidden_nodes = f"COUNT {{ ({cypher.one_of(sorted(hidden))}) }}" if hidden else "0"
     ((node, edge, hidden_count),) = connection.rows(
         "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 }, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 }, "
         + hidden_nodes
@@ -267,12 +267,15 @@ def _speaking(connection: Connection, catalogue: Catalogue, found: Mapping[str, 
     return {
         label: replace(found[label], passage=key, texts=())
         for label, key in texts.items()
-        if key
-        and (
-            counted(connection, kinds, f"(:{cypher.quoted(label)})-[:", "]->()")
-            or counted(connection, kinds, "()-[:", f"]->(:{cypher.quoted(label)})")
-        )
+        if key and any(_counted_at(label, connection, kinds))
     }
+
+
+def _counted_at(label: str, connection: Connection, kinds: Iterable[str]) -> Iterator[dict[str, int]]:
+    """How many relationships of each type start at nodes of a label, then how many end there."""
+    node = f"(:{cypher.quoted(label)})"
+    yield counted(connection, kinds, f"{node}-[:", "]->()")
+    yield counted(connection, kinds, "()-[:", f"]->{node}")
 
 
 def _prefix(ids: Sequence[str]) -> str:
@@ -285,15 +288,10 @@ def _types(connection: Connection, catalogue: Catalogue, hidden: set[str]) -> tu
     touching: dict[str, int] = {}
     totals = dict(catalogue.types)
     if hidden and len(totals) > _FEW_TYPES:
-        either = "|".join(map(cypher.quoted, sorted(hidden)))
-        query = f"MATCH (c:{either})-[r]-() WITH type(r) AS t LIMIT {_LOOKED_AT} RETURN DISTINCT t"
+        either = cypher.one_of(sorted(hidden))
+        query = f"MATCH (c{either})-[r]-() WITH type(r) AS t LIMIT {_LOOKED_AT} RETURN DISTINCT t"
         totals = count_types(connection, sorted(str(row[0]) for row in connection.rows(query)))
-    patterns = [
-        pattern
-        for label in map(cypher.quoted, sorted(hidden))
-        for pattern in ((f"(:{label})-[:", "]->()"), ("()-[:", f"]->(:{label})"))
-    ]
-    ends = [counted(connection, totals, *pattern) for pattern in patterns]
+    ends = [counts for label in sorted(hidden) for counts in _counted_at(label, connection, totals)]
     for kind, total in totals.items():
         counts = [end.get(kind, 0) for end in ends]
         if any(counts):

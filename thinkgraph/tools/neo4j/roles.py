@@ -84,6 +84,11 @@ class Template:
         parts = [values.get(key, "") for key in self.keys]
         return " ".join([self.prefix, *parts]).strip() if all(parts) else ""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the value of one property as it stands."""
+        return len(self.keys) == 1 and not self.prefix
+
     def __str__(self) -> str:
         return "+".join(self.keys)
 

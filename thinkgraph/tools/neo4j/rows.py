@@ -209,7 +209,7 @@ class Neo4jNode:
         """What its naming properties say, best first; behind them the further elements of those that are lists."""
         texts = {key: elements(value) for key, value in self.values.items()}
         firsts = {key: values[0] for key, values in texts.items() if values}
-        plain = [one.keys[0] for one in self.roles.names if len(one.keys) == 1 and not one.prefix]
+        plain = [one.keys[0] for one in self.roles.names if one.is_plain]
         further = [text for key in plain for text in texts.get(key, ())[1:]]
         return list(dict.fromkeys([*filter(None, (one.render(firsts) for one in self.roles.names)), *further]))
 

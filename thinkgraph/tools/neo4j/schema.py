@@ -219,7 +219,7 @@ def _samples(connection: Connection, counts: Mapping[str, int], aliases: Sequenc
 
 def _sample_query(labels: Sequence[str], at: int, aliases: Sequence[str]) -> str:
     """Cypher for the columns of `PropertyFacts` of the nodes of some labels, behind the number `at`."""
-    match = f"MATCH (n:{'|'.join(map(cypher.quoted, labels))})" if labels[0] else "MATCH (n) WHERE size(labels(n)) = 0"
+    match = cypher.match(labels)
     has_alias = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in aliases)
     also = f"UNION {match} WITH n LIMIT {_LOOKED_THROUGH} WHERE {has_alias} RETURN n LIMIT {_WITH_ALIASES} "
     length = "coalesce(percentileDisc(CASE WHEN v = s THEN size(s) END, {}), 0)"

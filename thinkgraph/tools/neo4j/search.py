@@ -161,7 +161,7 @@ class VectorIndex:
         query = (
             f"MATCH (n:{self._label}) WHERE n.{cypher.quoted(key)} IS NOT NULL WITH n LIMIT {_LOOKED_AT} "
             f"WITH n ORDER BY CASE WHEN {size} < {_SHORTEST_TRIED} THEN {_LONGEST_TRIED} ELSE {size} END "
-            f"RETURN {cypher.head('n')}, {cypher.facts('n', most='1', cut=str(_LONGEST_TRIED))}, n.{cypher.quoted(key)} "
+            f"RETURN {cypher.head('n')}, {cypher.facts(most='1', cut=str(_LONGEST_TRIED))}, n.{cypher.quoted(key)} "
             f"LIMIT {_TRIED}"
         )
         return self._reader.rows(query, data=[key])
@@ -190,7 +190,7 @@ class Neo4jEntityIndex:
         """The `limit` entities nearest to each text with their cosines, best first; none where the index does not fit."""
         found: list[list[tuple[Entity, float]]] = [[] for _ in texts]
         if texts and self._index.fits:
-            columns = cypher.described("n", self._reader.plan.hidden_labels)
+            columns = cypher.described(self._reader.plan.hidden_labels)
             for at, score, head, details, edges in self._index.nearest(texts, limit, columns):
                 node = self._reader.node(head)
                 if not node.hidden and not node.literal:

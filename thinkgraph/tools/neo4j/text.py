@@ -319,7 +319,7 @@ class Neo4jTextStore:
 
 def _title(node: Neo4jNode) -> str:
     for name in node.roles.names:
-        if plain_words(name.keys[0])[-1:] and plain_words(name.keys[0])[-1] in _TITLES:
+        if not _TITLES.isdisjoint(plain_words(name.keys[0])[-1:]):
             return name.render({key: render(value) for key, value in node.values.items()})
     return ""
 
