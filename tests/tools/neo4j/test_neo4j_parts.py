@@ -18,6 +18,7 @@ from thinkgraph.tools.neo4j.roles import (
     LabelFacts,
     PropertyFacts,
     Roles,
+    Template,
     guess,
     is_generic,
     plain_words,
@@ -284,6 +285,10 @@ def test_a_list_among_names_finds_its_node_by_all_and_one_odd_value_hides_no_tex
 def test_short_texts(label: str, properties: dict[str, list[object]], text: str) -> None:
     sample = facts(label, **properties)
     assert short_text(sample, guess(sample)) == text
+
+
+def test_a_property_without_letters_may_be_chosen_as_the_name() -> None:
+    assert short_text(facts("Note", _=numbered("firm")), Roles("Note", names=(Template(("_",)),))) == ""
 
 
 @pytest.mark.parametrize(

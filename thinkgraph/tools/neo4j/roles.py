@@ -327,8 +327,12 @@ def _passage(facts: LabelFacts, long: Sequence[str], names: Sequence[Template]) 
         return (spoken or list(long))[0]
     if is_document(facts.label) and long:
         return next((key for key in spoken if key in long), long[0])
-    named = any(plain_words(template.keys[0])[-1] in _NAMING for template in names)
-    return next((key for key in spoken if key in long and not named), "")
+    return next((key for key in spoken if key in long and not _has_name(names)), "")
+
+
+def _has_name(names: Sequence[Template]) -> bool:
+    """Whether one of the properties that name a node is called so, as fullName is."""
+    return any(not _NAMING.isdisjoint(plain_words(template.keys[0])[-1:]) for template in names)
 
 
 def is_piece(label: str) -> bool:
@@ -349,8 +353,7 @@ def speaks(kind: str) -> bool:
 
 def short_text(facts: LabelFacts, one: Roles) -> str:
     """The property with the short texts of a label whose nodes may be passages; "" where they are things or passages already."""
-    named = any(plain_words(template.keys[0])[-1] in _NAMING for template in one.names)
-    if one.passage or (named and not is_document(facts.label)):
+    if one.passage or (_has_name(one.names) and not is_document(facts.label)):
         return ""
     spoken = (found for key, found in facts.properties.items() if "".join(plain_words(key)) in _TEXT_KEYS)
     return next((found.key for found in spoken if found.is_text and found.has_words), "")
