@@ -18,6 +18,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.kb_files import foreign_files, is_knowledge_base
 from thinkgraph.tools.linking.names import well_formed
+from thinkgraph.tools.protocols import closed_on_error
 
 _STATE = "build.json"
 _AT_FDCWD = -100
@@ -75,14 +76,11 @@ class BuildFolder:
     def __enter__(self) -> Self:
         self.target.parent.mkdir(parents=True, exist_ok=True)
         self._take_lock()
-        try:
+        with closed_on_error(self._drop_lock):
             self._recover()
             # Asked again: another build may have finished while this one waited for nothing but the lock.
             refuse_target(self.target, replace=self._replace, kind=self.kind)
             self._continue_or_start()
-        except BaseException:
-            self._drop_lock()
-            raise
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

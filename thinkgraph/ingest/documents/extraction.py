@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from thinkgraph.tools.kb_files import json_hash
 from thinkgraph.tools.linking.lexical import UNSPACED
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.progress import Progress
+from thinkgraph.tools.protocols import closed_on_error
 from thinkgraph.tools.values import value_kind
 
 if TYPE_CHECKING:
@@ -156,12 +158,11 @@ def extract(
         ThinkGraphError: the prompt or the journal is wrong.
     """
     work = _Extractor(store, how, journal, keep=keep)
-    with ThreadPoolExecutor(how.settings.concurrency, thread_name_prefix="extract") as pool:
-        try:
-            work.run(pool, progress)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with (
+        ThreadPoolExecutor(how.settings.concurrency, thread_name_prefix="extract") as pool,
+        closed_on_error(partial(pool.shutdown, wait=False, cancel_futures=True)),
+    ):
+        work.run(pool, progress)
     return work.usage
 
 
