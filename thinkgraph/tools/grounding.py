@@ -159,18 +159,19 @@ def counts(lines: Sequence[str]) -> set[int]:
     items = [parse_item(0, line) for line in lines]
     found: set[int] = set()
     together: dict[tuple[object, ...], set[str]] = {}
+    lists: list[ShownList] = []
     for item in items:
         if item.answers:
             found.add(len(item.answers))
             together.setdefault((), set()).update(item.answers)
         for listed in item.lists if item.hops else ():
+            lists.append(listed)
             found.add(len(listed.ends) + listed.more)
             if item.community and listed.more:
                 continue
             # A community's lists are of several relations, which nobody would count together.
             sort = (listed.relation, listed.outgoing) if item.community else ()
             together.setdefault(sort, set()).update(listed.ends)
-    lists = [listed for item in items if item.hops for listed in item.lists]
     found |= {many for listed in turned_around(lists) if (many := len(listed.ends)) > 1}
     return found | {len(ends) for ends in together.values()}
 

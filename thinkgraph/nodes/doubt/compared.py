@@ -62,10 +62,10 @@ class Comparison:
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
         word = compared_by(question)
-        if not self.walk.asks_with(word) or any(word in fold(one["relation_label"]) for one in triples):
+        if not (word and self.walk.asks_with(word)) or any(word in fold(one["relation_label"]) for one in triples):
             return ""
         # A text may say itself which one is the largest.
-        if self.superlative.ranking(triples) or any(map(compared_by, self._sentences())):
+        if self.superlative.ranking(triples) or any(map(compared_by, self._sentences)):
             return ""
         if self._values() > 1 or (self.walk.communities and not self._is_measured(answers)):
             return ""
@@ -185,8 +185,9 @@ class Comparison:
         """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
         told = [one["object_label"] for one in self.walk.triples if one["literal"]]
         told += [value for one in self.walk.triples for name, value in one["qualifiers"] if self.walk.says(name)]
-        return sum(len(numbers(text)) for text in [*told, *self._sentences()])
+        return sum(len(numbers(text)) for text in [*told, *self._sentences])
 
+    @cached_property
     def _sentences(self) -> list[str]:
         chunks = [item for item in self.walk.items if item["kind"] == "chunk"]
         return [said for item in chunks for said in sentences_of(item, self.walk.texts)]

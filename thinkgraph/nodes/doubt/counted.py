@@ -42,10 +42,11 @@ def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
     """
     said = _lists_said(question, items)
     asked = f" {fold(question)} "
-    named, turned = (
-        [one for one in lists if f" {fold(one.source)} " in asked] for lists in (said, turned_around(said))
-    )
-    near = named or turned or said
+
+    def of_named(lists: Sequence[ShownList]) -> list[ShownList]:
+        return [one for one in lists if f" {fold(one.source)} " in asked]
+
+    near = of_named(said) or of_named(turned_around(said)) or said
     lengths = {len(one.ends) + one.more for one in near}
     # Of lists that are cut nobody knows what they have in common.
     if not near or any(one.more for one in near):
@@ -78,9 +79,10 @@ def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str
     # One thing may be what the question describes: "how many strings does the instrument have".
     if listed[-1] == 1 or given <= set(map(str, listed)):
         return ""
-    if _NARROWS.search(question) and float(*given) < listed[-1]:
+    (number,) = given
+    if _NARROWS.search(question) and float(number) < listed[-1]:
         return ""
-    return f"the lines cited list {' or '.join(map(str, listed))}, not {given.pop()}"
+    return f"the lines cited list {' or '.join(map(str, listed))}, not {number}"
 
 
 def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str], shown: Sequence[str]) -> bool:

@@ -109,18 +109,18 @@ class Walk:
 
     def named(self, label: str) -> bool:
         """Whether the question names the thing itself, and not only a longer name that contains it ("New York" in "New York City")."""
-        name, asked = f" {fold(label)} ", self.asked
-        for longer in self._said:
-            if name != longer and name in longer:
-                asked = asked.replace(longer, " | ")
-        return name in asked
+        name = f" {fold(label)} "
+        return name in self._asked_without(longer for longer in self._said if name != longer and name in longer)
 
     def asks_with(self, word: str) -> bool:
         """Whether the question has a word, folded, beside the names in the statements: "longest", but not of "the longest day"."""
+        return f" {word} " in self._asked_without(self._said)
+
+    def _asked_without(self, names: Iterable[str]) -> str:
         asked = self.asked
-        for label in self._said:
-            asked = asked.replace(label, " | ")
-        return f" {word} " in asked
+        for name in names:
+            asked = asked.replace(name, " | ")
+        return asked
 
     @cached_property
     def things_named(self) -> set[str]:
