@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import chromadb
+import numpy as np
 import pytest
 from chromadb.config import Settings
 
@@ -15,8 +16,10 @@ from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.vectorstores.chroma import ChromaTextStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,40 @@ class TestChroma(TextStoreConformance):
     @pytest.fixture
     def store(self, chroma: ChromaTextStore) -> ChromaTextStore:
         return chroma
+
+
+@pytest.mark.parametrize("count", [300, 1200])
+def test_search_and_the_collections_index(count: int) -> None:
+    """A poor index misses documents. Up to a thousand documents are compared without it; of more it finds some."""
+    vectors = np.random.default_rng(1).standard_normal((count, 8)).astype(np.float32)
+    ids = [f"d{i}" for i in range(count)]
+    poor: Any = {"hnsw": {"max_neighbors": 2, "ef_construction": 2, "ef_search": 1}}
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        made = client.create_collection("poor", embedding_function=None, configuration=poor)
+        made.add(ids=ids, documents=ids, embeddings=vectors)
+        by_index = made.query(query_embeddings=vectors, n_results=1)["ids"]
+        with ChromaTextStore(client, "poor", embedder=Given(vectors)) as store:
+            found = store.search(ids, limit=3)
+        missed = [id_ for id_, best in zip(ids, by_index, strict=True) if best != [id_]]
+        assert missed, "the index is poor"
+        assert all(hits for hits in found)
+        still = [id_ for id_, hits in zip(ids, found, strict=True) if hits[0]["passage"]["id"] != id_]
+        assert bool(still) == (count > 1000)
+    finally:
+        client.delete_collection("poor")
+        client.close()
+
+
+class Given:
+    """Encodes the n-th document as the n-th vector."""
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        self._vectors = vectors
+        self.name, self.dimension = "given", vectors.shape[1]
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors[[int(text.removeprefix("d")) for text in texts]]
 
 
 def test_chroma_store_says_what_is_missing(tmp_path: Path) -> None:

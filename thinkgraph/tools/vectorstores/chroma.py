@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _PAGE = 2000
 _ENTITIES_AT_ONCE = 200
+# Up to so many documents are compared one by one: Chroma's index is built in threads, and in about one of a hundred
+# builds of a small collection no link in it leads to some of the documents.
+_WITHOUT_INDEX = 1000
 
 
 @contextmanager
@@ -159,15 +162,20 @@ class ChromaTextStore(Closing):
             where: dict[str, Any] = {"$or": [{key: {"$in": some}}, *({key: {"$contains": id_}} for id_ in some)]}
             found = self._get(where=where, include=["embeddings"])
             scores.update(zip(found["ids"], _cosines(found["embeddings"], vector), strict=True))
-        best = sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
-        passages = {passage["id"]: passage for passage in self._read(ids=best)} if best else {}
-        return [{"passage": passages[id_], "score": scores[id_]} for id_ in best if id_ in passages]
+        return self._nearest(scores, limit)
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
-        """The `limit` passages nearest to each query by the collection's own index, best first, scored by cosine."""
+        """The `limit` passages nearest to each query, best first, by cosine.
+
+        Exact in a collection of at most a thousand documents; in a larger one its own index finds them.
+        """
         if not queries or limit < 1:
             return [[] for _ in queries]
         vectors = self._embed(queries)
+        if self._ask(self._collection.count) <= _WITHOUT_INDEX:
+            found = self._get(include=["embeddings"])
+            scored = (_cosines(found["embeddings"], vector) for vector in vectors)
+            return [self._nearest(dict(zip(found["ids"], scores, strict=True)), limit) for scores in scored]
         found = self._ask(
             lambda: self._collection.query(
                 query_embeddings=vectors, n_results=limit, include=["documents", "metadatas", "embeddings"]
@@ -183,6 +191,12 @@ class ChromaTextStore(Closing):
             ]
             out.append(sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"])))
         return out
+
+    def _nearest(self, scores: dict[str, float], limit: int) -> list[PassageHit]:
+        """The best of these ids with their passages; by id where scores are equal."""
+        best = sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
+        found = zip(best, self.passages(best), strict=True)
+        return [{"passage": passage, "score": scores[id_]} for id_, passage in found if passage]
 
     def _embed(self, queries: Sequence[str]) -> NDArray[np.float32]:
         if self._embedder is not None:
