@@ -186,6 +186,32 @@ def test_a_reply_that_a_killed_step_had_is_not_paid_again(tmp_path: Path, method
         assert len(models.calls) > before, "what was in flight is asked again"
 
 
+def test_a_killed_server_takes_its_runs_up_by_itself(tmp_path: Path) -> None:
+    """Those that it had written down: it goes on from the last step, and no reply is paid again."""
+    folder = project(tmp_path, CHECKPOINTER)
+    written = folder / ".langgraph_api" / ".langgraph_ops.pckl"
+    model = Model()
+    with ModelServer(model) as models:
+        model.instead.append(lambda call: Hang() if call.number else None)
+        with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            thread = client.threads.create()["thread_id"]
+            client.runs.create(thread, "tog2", input={"question": QUESTION}, context=SETTINGS["tog2"])
+            end = time.monotonic() + 60
+            while model.instead:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            hung = time.time()
+            while not written.exists() or written.stat().st_mtime <= hung:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+            running.stop(signal.SIGKILL)
+        with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            (run,) = client.runs.list(thread)
+            found: Any = client.runs.join(thread, run["run_id"])
+        assert found["answer"]["answers"] == [ANSWER]
+        assert [call.number for call in asked_twice(models.calls)] == [1], "what was in flight, and nothing else"
+
+
 @pytest.mark.parametrize("method", ["tog2", "fasttog"])
 def test_a_server_killed_under_load_goes_on(tmp_path: Path, method: str) -> None:
     """Many threads at a time, some not yet begun, some in the middle, some done: each goes on, and pays for nothing twice."""
