@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed, numbers
+from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed, numbers, rounds
 
 LINES = [
     "(Panama) -[capital]-> (Panama City)",
@@ -196,6 +196,33 @@ def test_a_small_number_may_stand_there_in_words() -> None:
     assert holds("2", ["text | Mars | | Mars has two moons."])
     assert numbers("two of the 12 towns, three times the twenty-four") == {"2", "12", "3"}
     assert numbers("The Magnificent Seven, two hundred of them, two-thirds gone, and the one of old") == set()
+
+
+@pytest.mark.parametrize(
+    ("answer", "held"),
+    [
+        ("53.8 million", True),
+        ("about 54 Million people", True),
+        ("53,771 thousand", True),
+        ("53.77 mn", True),
+        ("50 million", False),
+        ("53.7 million", False),
+        ("53.8 billion", False),
+        ("53.8", False),
+        ("54 million people who fled from the war", False),
+    ],
+)
+def test_a_number_may_be_rounded_to_millions(answer: str, *, held: bool) -> None:
+    assert holds(answer, ["(Varn) -[capital]-> (Osk); -[population]-> (53771296)"]) is held
+
+
+def test_a_rounded_number_tells_no_digits() -> None:
+    told = ["text | Varn | | It has 53.8 million people."]
+    assert holds("53.8 million", told)
+    assert holds("53,800,000", told)
+    assert not holds("53,771,296", told)
+    assert not holds("2 million", ["(Osk) -[population]-> (1600000)"])
+    assert not rounds("1964 Games", "In 1964 the Games were elsewhere.")
 
 
 def test_a_number_below_zero_stands_there_with_its_sign() -> None:

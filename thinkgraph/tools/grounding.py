@@ -31,6 +31,13 @@ IN_WORDS = {
 """Small numbers in English words, and in digits. "One" is mostly none."""
 _IN_WORDS = re.compile(rf"(?<![\w-])(?:{'|'.join(IN_WORDS)})(?![\w-]| (?:hundred|thousand|million|billion|dozen))")
 """Not within a name: "The Magnificent Seven"."""
+_MAGNITUDES = {"thousand": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+_IN_MAGNITUDES = re.compile(
+    r"(?:\b(?:about|almost|approximately|around|circa|nearly|roughly) )?"
+    rf"(?<![\d.,])(\d+(?:[.,]\d+)?)[\s-]*({'|'.join(_MAGNITUDES)})\b",
+    re.IGNORECASE,
+)
+"""A number like "about 53.8 million"."""
 _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
@@ -152,6 +159,29 @@ def numbers(text: str) -> set[str]:
     }
 
 
+def rounds(answer: str, text: str) -> bool:
+    """Whether a number in a text is the only one of an answer, where one of them is given in millions or the like: 53771296 is told by
+    "53.8 million", not by "50 million", and "53.8 million" by 53800000 alone.
+    """
+    given = list(_amounts(answer))
+    if len(given) != 1:
+        return False
+    value, step = given[0]
+    # "2 million" is not said of 1.6 million.
+    most = min(step, value / 10) / 2
+    return any(abs(value - other) <= most for other, wide in _amounts(text) if step or wide)
+
+
+def _amounts(text: str) -> Iterator[tuple[float, float]]:
+    """The numbers in a text with the step that each is rounded to: 100000 of "53.8 million", 0 of one that is written out."""
+    text = unicodedata.normalize("NFKC", text)
+    for digits, magnitude in _IN_MAGNITUDES.findall(text):
+        whole, _, part = re.sub(r",(?=\d{3}$)", "", digits).replace(",", ".").partition(".")
+        step = 10.0 ** (_MAGNITUDES[magnitude.casefold()] - len(part))
+        yield float(whole + part) * step, step
+    yield from ((float(number), 0.0) for number in numbers(_IN_MAGNITUDES.sub(" ", text)))
+
+
 def counts(lines: Sequence[str]) -> set[int]:
     """How many ends the path and community lines list, and how many answers answered questions have: each list alone, and
     what several lines list together.
@@ -211,7 +241,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
     # How many a list leaves out is no statement of the graph.
     lines = [_LEFT_OUT.sub("", line) for line in lines]
     if _NUMBER.fullmatch(bare):
-        return any(numbers(answer) & numbers(line) for line in lines)
+        return any(numbers(answer) & numbers(line) or rounds(answer, line) for line in lines)
     if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
     if is_day(answer):
@@ -219,6 +249,8 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
         return any(is_day_in(answer, line) for line in lines)
     words = [word for word in wanted.split() if word not in _SMALL]
     have = set(shown.split())
+    if (rounded := _IN_MAGNITUDES.search(bare)) and any(rounds(answer, line) for line in lines):
+        have.update(fold(rounded[0]).split())
     return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH and _names_held(answer, have)
 
 

@@ -66,6 +66,9 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("When was Total founded?", "28 May 1924", FOUNDED, "none"),
         # A plural says what is counted, unless it is a unit.
         ("How many people work for Total?", "102000", STAFF, "path"),
+        ("How many people work for Total?", "102 thousand", STAFF, "path"),
+        ("How many people work for Total?", "about 0.1 million", STAFF, "path"),
+        ("How many people work for Total?", "103 thousand", STAFF, "none"),
         ("How long is Total?", "102000", STAFF, "words"),
         ("How many people work for Total?", "187", TALL, "words"),
         ("How many people work for Total?", "187", TALL.replace("height in ", "tower "), "words"),
@@ -76,7 +79,7 @@ def test_lines(question: str, answer: str, line: str, kind: str) -> None:
     found = one(question, answer, evidence(line, values=["6267"]))
     assert found["kind"] == kind
     if kind in {"path", "value"}:
-        assert line[found["start"] : found["end"]] in {answer, answer.partition(",")[0], "6267", "1924-03-28"}
+        assert line[found["start"] : found["end"]] in {answer, answer.partition(",")[0], "6267", "102000", "1924-03-28"}
         assert (found["within"], found["line"]) == ("paths", 0)
     else:
         assert (found["within"], found["line"]) == ("", -1)
@@ -109,6 +112,11 @@ def test_other_alphabets() -> None:
     assert found["kind"] == "path"
     born = evidence(text="Население столицы составляет 1248452 человека.")
     assert one("Сколько людей живёт в Софии?", "1248452", born)["kind"] == "sentence"
+    rounded = evidence(text="Its population was 1,248,452 in 2020. It has 1200000 trees.")
+    assert one("What is the population of Sofia?", "1.25 million", rounded)["kind"] == "sentence"
+    assert one("What is the population of Sofia?", "1.2 million", rounded)["kind"] == "sentence"
+    assert one("What is the population of Sofia?", "1.3 million", rounded)["kind"] == "none"
+    assert one("How many lakes are near Sofia?", "1.25 million", rounded)["kind"] == "words"
     long = evidence(text="İstanbul Straße. The capital is Ankara.")
     assert one("What is the capital?", "ankara", long)["kind"] == "sentence"
 

@@ -10,7 +10,7 @@ from thinkgraph.nodes.doubt.asked_kind import SQUARE, UNIT, asked_for, measure_o
 from thinkgraph.nodes.doubt.counted import lengths_said, roots_asked
 from thinkgraph.prompts.lines import Item, ShownHop, parse_item
 from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
-from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, is_day_in, numbers
+from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, is_day_in, numbers, rounds
 from thinkgraph.tools.linking.lexical import is_plural
 from thinkgraph.tools.values import days_in, is_day
 
@@ -143,8 +143,9 @@ class _Held:
         for sentence in SENTENCE_END.split(text):
             at = text.index(sentence, at)
             held = numbers(answer) <= numbers(sentence) if numeric else f" {fold(answer)} " in f" {fold(sentence)} "
-            held = held or is_day_in(answer, sentence)
-            if sentence and held and (not numeric or self._says_so(answer, sentence, text[:at])):
+            rounded = rounds(answer, sentence)
+            held = held or rounded or is_day_in(answer, sentence)
+            if sentence and held and (not (numeric or rounded) or self._says_so(answer, sentence, text[:at])):
                 start = sentence.casefold().find(answer.casefold())
                 whole = start < 0 or len(sentence.casefold()) != len(sentence)
                 return (at, at + len(sentence)) if whole else (at + start, at + start + len(answer))
@@ -162,5 +163,5 @@ def _is(answer: str, label: str, line: str) -> bool:
     if is_day(label):
         return wanted in {day[:4] for day in days_in(label)} or is_day_in(answer, label)
     if _VALUE.match(label):
-        return len(numbers(label)) == 1 and numbers(answer) == numbers(label)
+        return len(numbers(label)) == 1 and (numbers(answer) == numbers(label) or rounds(answer, label))
     return f" {known} " in f" {wanted} " and holds(answer, [line])
