@@ -303,6 +303,14 @@ def test_references_are_put_into_words() -> None:
     assert put_in(nodes, "0.2", many).endswith("N29 and 10 more born?")
 
 
+@pytest.mark.parametrize("number", ["01", "\u0661"])
+def test_a_reference_in_any_digits_is_put_into_words(number: str) -> None:
+    nodes, _ = grown({"0": [part("Who built it?"), part(f"Where was #{number} born?", 1)]})
+    assert listed(nodes)[1][2] == "Where was ?2 born?"
+    assert spelt_out(nodes, "0.2") == 'Where was [the answer to "Who built it?"] born?'
+    assert put_in(nodes, "0.2", {"0.1": solution("Ann")}) == "Where was Ann born?"
+
+
 def test_the_map_is_drawn_as_far_as_it_is_answered() -> None:
     nodes, _ = grown({"0": [part("Who built it?"), part("Where was #1 born?", 1)]})
     twice = [Attempt(answers=["Bob"], right=False, judge="verifier"), Attempt(answers=["Ann"], right=None, judge="")]

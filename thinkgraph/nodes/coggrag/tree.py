@@ -144,11 +144,16 @@ def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
     Texts are given by the id that a reference names. A reference without a text stays as it is.
     """
     node = nodes[key]
-    text = REFERENCE.sub(lambda found: by.get(node["refers"].get(found[1], ""), found[0]), node["question"])
+    text = REFERENCE.sub(lambda found: by.get(node["refers"].get(_number(found), ""), found[0]), node["question"])
     for target in references(nodes, key):
         if target in by:
             text = text.replace(_in_words(nodes, target), by[target])
     return text
+
+
+def _number(found: re.Match[str]) -> str:
+    """The sibling's number as `refers` has it: "#01" is 1, and a digit of any script is one."""
+    return str(int(found[1]))
 
 
 def _in_words(nodes: Nodes, target: str) -> str:
@@ -159,7 +164,7 @@ def spelt_out(nodes: Nodes, key: str) -> str:
     """The question for its decomposition. References are put in words, because `#k` there means a sub-question."""
     node = nodes[key]
     said = {number: _in_words(nodes, target) for number, target in node["refers"].items()}
-    return REFERENCE.sub(lambda found: said.get(found[1], found[0]), node["question"])[: 2 * LONGEST]
+    return REFERENCE.sub(lambda found: said.get(_number(found), found[0]), node["question"])[: 2 * LONGEST]
 
 
 def listed(nodes: Nodes) -> tuple[list[str], list[str]]:
