@@ -303,6 +303,12 @@ def test_references_are_put_into_words() -> None:
     assert put_in(nodes, "0.2", many).endswith("N29 and 10 more born?")
 
 
+def test_questions_that_refer_to_all_before_them_are_spelt_out_once_each() -> None:
+    every = [part(f"What follows from the first {n}?", *range(1, n + 1)) for n in range(40)]
+    nodes, _ = grown({"0": every}, questions=50)
+    assert listed(nodes)[1][40] == "What follows from the first 39?"
+
+
 @pytest.mark.parametrize("number", ["01", "\u0661"])
 def test_a_reference_in_any_digits_is_put_into_words(number: str) -> None:
     nodes, _ = grown({"0": [part("Who built it?"), part(f"Where was #{number} born?", 1)]})

@@ -156,15 +156,24 @@ def _number(found: re.Match[str]) -> str:
     return str(int(found[1]))
 
 
-def _in_words(nodes: Nodes, target: str) -> str:
-    return f'[the answer to "{spelt_out(nodes, target)}"]'
+def _in_words(nodes: Nodes, target: str, told: dict[str, str] | None = None) -> str:
+    return f'[the answer to "{spelt_out(nodes, target, told)}"]'
 
 
-def spelt_out(nodes: Nodes, key: str) -> str:
-    """The question for its decomposition. References are put in words, because `#k` there means a sub-question."""
-    node = nodes[key]
-    said = {number: _in_words(nodes, target) for number, target in node["refers"].items()}
-    return REFERENCE.sub(lambda found: said.get(_number(found), found[0]), node["question"])[: 2 * LONGEST]
+def spelt_out(nodes: Nodes, key: str, told: dict[str, str] | None = None) -> str:
+    """The question for its decomposition. References are put in words, because `#k` there means a sub-question.
+
+    Args:
+        nodes: the mind map.
+        key: of the question.
+        told: by id, questions spelt out on the way to it: many may refer to one, each by many ways.
+    """
+    told = {} if told is None else told
+    if key not in told:
+        node = nodes[key]
+        said = {number: _in_words(nodes, target, told) for number, target in node["refers"].items()}
+        told[key] = REFERENCE.sub(lambda found: said.get(_number(found), found[0]), node["question"])[: 2 * LONGEST]
+    return told[key]
 
 
 def listed(nodes: Nodes) -> tuple[list[str], list[str]]:
