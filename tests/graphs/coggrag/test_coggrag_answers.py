@@ -177,6 +177,22 @@ def test_own_knowledge_is_said_to_be_memory_even_through_a_sub_question() -> Non
     assert answer["evidence"]["triples"] == []
 
 
+def test_an_answer_is_no_more_than_a_best_effort_whose_question_speaks_of_one_from_memory() -> None:
+    question = "What is the capital of the country with the tallest tower?"
+    tower = "Which country has the tallest tower?"
+    splits = {question: [(tower, ()), ("What is the capital of #1?", (1,))]}
+    found = {tower: ["Colombia"], "What is the capital of Colombia?": ["Bogota"], question: ["Bogota"]}
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        answers = found[prompt.text("question")]
+        return {"sufficient": True, "answers": answers, "evidence": holding(prompt, answers)}
+
+    replies = script(splits, [{"key": ["?2", "capital", "?3"], "of": [3]}], {}, reason=reason)
+    answer, _ = ask(question, replies, own_knowledge=True)
+    assert (answer["answers"], answer["status"]) == (["Bogota"], "partial")
+    assert answer["reason"] == f'best effort: the evidence does not hold the answer to "{tower}"'
+
+
 def test_prompts_say_nothing_of_memory_where_the_paper_is_wanted_but_its_answers_are_kept(
     sent: list[list[Any]],
 ) -> None:

@@ -87,7 +87,8 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     """The run's answer.
 
     `grounded`: triples, passages, or verified answers with evidence of their own support it, and no verifier had the last word
-    against it or against an answer it rests on. `partial`: a verifier had, or an answer it rests on had too many members to follow.
+    against it or against an answer it rests on. `partial`: a verifier had, or an answer it rests on is in no evidence or had too many
+    members to follow.
     With `backtracks`, an answer that a verifier judged wrong counts as none.
     """
     stopped, root = state["stopped"], state["solved"][ROOT]
@@ -114,6 +115,8 @@ def _fault(state: CogGragState) -> str:
     for key in below:
         if solved[key]["verified"] is False:
             return f'it rests on an unverified answer to "{solved[key]["asked"]}"'
+        if not solved[key]["supported"]:
+            return f'the evidence does not hold the answer to "{solved[key]["asked"]}"'
     used = {at for key in below for at in references(state["mind_map"], key)}
     for key in below:
         if key in used and (missed := state["unfollowed"].get(key)):
