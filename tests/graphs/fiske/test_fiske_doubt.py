@@ -152,6 +152,13 @@ def test_a_name_that_the_clues_leave_out_is_one_once_they_led_nowhere() -> None:
     assert once["status"] == "unknown"
 
 
+def test_a_name_within_another_word_of_a_clue_is_left_out_too() -> None:
+    kb = knowledge([("Oman", "capital", "Muscat"), ("Kenya", "capital", "Nairobi")])
+    replies = {"fiske.extract_clues": {"keywords": ["Romance", "capital"]}}
+    answer, _ = ask([], kb=kb, replies=replies, question="Romance in the capital of Oman?", backtracks=2)
+    assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == ["Oman", "Romance", "capital"]
+
+
 def test_clues_that_are_names_alone_get_the_other_words_of_the_question() -> None:
     question = "Who holds the highest office of the buyer of Kenya's tea?"
     replies = {"fiske.extract_clues": {"keywords": ["Kenya"]}}

@@ -14,7 +14,7 @@ from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
-from thinkgraph.tools.linking.lexical import content_tokens
+from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import is_name, normal_name
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
@@ -58,11 +58,16 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
 def _completed(question: str, clues: Sequence[str]) -> Flow[list[str]]:
     """The clues with the names in the question that stand in none of them and, where all are names, its other words in short phrases."""
     links = (yield from requests.link_names([question], limit=_MAX_NAMES))[0]
-    told = f" {normal_name(' | '.join(clues))} "
+    told = " | ".join(map(_in_tokens, clues))
     names = [mention for mention in dict.fromkeys(link["mention"] for link in links) if is_name(mention)]
-    every = [*(name for name in names if normal_name(name) not in told), *clues]
+    every = [*(name for name in names if _in_tokens(name) not in told), *clues]
     phrases = _phrases(question, every) if set(_names(every)) <= set(_names(names)) else []
     return [*every, *phrases]
+
+
+def _in_tokens(text: str) -> str:
+    """The words between spaces: "Oman" does not stand in "Romance"."""
+    return f" {' '.join(tokens(text))} "
 
 
 def _phrases(question: str, without: Sequence[str]) -> list[str]:
