@@ -5,7 +5,7 @@ FiSKE section 3.5 offers a path that explains all clues; there may be several, o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
@@ -44,7 +44,8 @@ def path_evidence(
     steps = _steps(branches, ends)
     clues = max((len(branch["explored"]) + len(branch["remaining"]) for branch in ends), default=1)
     items = {key: _item(step, branches, number, clues) for key, step in steps.items()}
-    needed = [key for key, step in steps.items() if not _walked_on(step, steps)]
+    onward = {parent for parent, _, _ in steps}
+    needed = [key for key, step in steps.items() if not _walked_on(step, onward)]
     texts = yield from fetch_texts(list(items.values()))
     full = [(items[key], evidence_line(items[key], texts)) for key in needed]
     if sum(line_cost(line) for _, line in full) <= tokens:
@@ -86,9 +87,8 @@ def _steps(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> dict[tuple
     return dict(sorted(steps.items(), key=lambda entry: -entry[1].furthest))
 
 
-def _walked_on(step: _PathStep, steps: Mapping[tuple[str, str, str], _PathStep]) -> bool:
-    """Whether longer paths show every end of a step: each end goes on, and its line leads through this step."""
-    onward = {parent for parent, _, _ in steps}
+def _walked_on(step: _PathStep, onward: Collection[str]) -> bool:
+    """Whether longer paths show every end of a step: each is one of the branches that go `onward`, and its line leads through this step."""
     return all(
         end["id"] in onward
         and end["arrivals"][0]["triple"] == triple
