@@ -20,6 +20,9 @@ from thinkgraph.graphs import registry
 from thinkgraph.graphs.build import Graph
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.knowledge import Knowledge
 
 pytestmark = pytest.mark.usefixtures("no_blocked_types")
 
@@ -31,6 +34,14 @@ def test_every_method_has_a_case() -> None:
 def test_every_method_is_served() -> None:
     served = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text("utf-8"))["graphs"]
     assert set(served) == set(NAMES), "a method has a line in langgraph.json"
+
+
+@pytest.mark.parametrize("method", ["coggrag", "fasttog", "fiske", "tog2"])
+def test_empty_knowledge_is_told_from_a_question_about_nothing_in_it(method: str) -> None:
+    empty = Knowledge(graph=MemoryGraphStore([]), embedder=HashEmbedder(), name="empty")
+    graph = tg.build(method, knowledge=empty, model=FakeModel(CASES[method].replies))
+    answer = graph.invoke({"question": CASES[method].question})["answer"]
+    assert answer["reason"] == "the knowledge base is empty: there is nothing to look in"
 
 
 def test_answer_is_grounded_and_plain_json(case: Case) -> None:

@@ -7,7 +7,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.retrieve import bounded
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, needs, reachable, references
-from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
+from thinkgraph.nodes.common.judging import EMPTY, UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
 from thinkgraph.nodes.doubt.judged import going_back, may_backtrack
 from thinkgraph.runtime import requests
@@ -133,9 +133,9 @@ def _below(state: CogGragState) -> list[str]:
 
 
 def _why_unknown(state: CogGragState) -> str:
-    """Why there is no answer: the ceiling, or the first question without one."""
-    if state["stopped"]:
-        return state["stopped"]
+    """Why there is no answer: the ceiling, an empty knowledge base, or the first question without one."""
+    if state["stopped"] or state["manifest"].get("empty"):
+        return state["stopped"] or EMPTY
     solved = state["solved"]
     order = answer_order(state["mind_map"]).ids
     failed = next(key for key in order if key in solved and (key == ROOT or not solved[key]["answers"]))

@@ -21,6 +21,7 @@ UNDECIDED = "NOT ENOUGH INFO"
 VERIFIER = "closing.verify"
 """The role that looks at a finished answer (`verify`)."""
 NOT_COMPLETE = "the evidence is not complete"
+EMPTY = "the knowledge base is empty: there is nothing to look in"
 NOT_HELD = "the model's answer does not stand in the evidence, and own_knowledge is off"
 
 MOVED = "on other lines than the model cited"
@@ -199,7 +200,7 @@ def nothing_found(state: RunState, settings: RunSettings, *, stopped: str = "") 
             gathered = f" gathered in {in_rounds(rounds)}" if rounds else ""
             why = f"the evidence{gathered} does not hold the answer"
         elif state["manifest"].get("empty"):
-            why = "the knowledge base is empty: there is nothing to look in"
+            why = EMPTY
     return unknown(why, settings)
 
 

@@ -15,6 +15,7 @@ from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import (
+    EMPTY,
     NOT_COMPLETE,
     UNDECIDED,
     from_memory,
@@ -218,7 +219,7 @@ def _why_not(ending: _Ending, state: FiskeState) -> str:
     if not state["clues"]:
         return "" if ending.stopped else "no clues could be read from the question"
     if not branches:
-        return "no entity of the knowledge base is named by a clue"
+        return EMPTY if state["manifest"].get("empty") else "no entity of the knowledge base is named by a clue"
     if ending.outcome in {"complete", "everything"}:
         return f"the paths found in {in_rounds(state['round'])} do not hold the answer"
     if ending.stopped:
