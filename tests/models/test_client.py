@@ -234,6 +234,33 @@ async def test_a_model_without_asynchronous_code_is_ended_too() -> None:
         await client.ainvoke(ASKED, options, {})  # type: ignore[arg-type]
 
 
+class Telling(BaseChatModel):
+    """A model with blocking code alone, which tells its tokens itself, as LangChain advises."""
+
+    told: list[str] = []  # noqa: RUF012 - pydantic copies it
+
+    @property
+    def _llm_type(self) -> str:
+        return "telling"
+
+    def _generate(self, _: Any, stop: Any = None, run_manager: Any = None, **__: Any) -> ChatResult:
+        for token in ("one ", "two ", "three"):
+            time.sleep(0.4)
+            run_manager.on_llm_new_token(token)
+            self.told.append(token)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(content="".join(self.told)))])
+
+
+async def test_a_model_without_asynchronous_code_may_tell_its_tokens() -> None:
+    reply = await client_for(Telling()).ainvoke(ASKED, replace(BARE, timeout=1), {})  # type: ignore[arg-type]
+    assert reply.text == "one two three", "each token gives it time for the next"
+    late = Telling()
+    with pytest.raises(TimeoutError):
+        await client_for(late).ainvoke(ASKED, replace(BARE, timeout=5, total=0.6), {})  # type: ignore[arg-type]
+    await asyncio.sleep(1)
+    assert len(late.told) < len(reply.text.split()), "nobody waits for the rest"
+
+
 def test_a_timeout_of_the_users_own_is_kept() -> None:
     mistral = pytest.importorskip("langchain_mistralai").ChatMistralAI
     for own, sent in ((None, 300.0), (7, 7.0)):

@@ -128,15 +128,26 @@ class Watch(BaseCallbackHandler):
         Raises:
             TimeoutError: it is late.
         """
-        loop = asyncio.get_running_loop()
+        loop, here = asyncio.get_running_loop(), threading.get_ident()
         async with asyncio.timeout(None) as timer:
 
+            def reschedule() -> None:
+                if not self.given_up and not timer.expired():
+                    timer.reschedule(None if self._due == _NEVER else loop.time() + self._due - time.monotonic())
+
             def moved() -> None:
-                timer.reschedule(None if self._due == _NEVER else loop.time() + self._due - time.monotonic())
+                # A model without asynchronous code tells its tokens from a thread of its own.
+                if threading.get_ident() == here:
+                    reschedule()
+                else:
+                    loop.call_soon_threadsafe(reschedule)
 
             self._moved = moved
             moved()
-            return await work
+            try:
+                return await work
+            finally:
+                self.given_up = True
 
     @property
     def ignore_chat_model(self) -> bool:
