@@ -290,10 +290,22 @@ def test_a_name_without_provider_is_refused(name: str) -> None:
 
 
 def test_a_missing_key_or_provider_is_said_in_one_line() -> None:
-    for name, said in (("openai:gpt-4o-mini", "OPENAI_API_KEY"), ("nobody:model", "nobody:model")):
+    for name, said in (
+        ("openai:gpt-4o-mini", "OPENAI_API_KEY"),
+        ("azure_openai:gpt-4o", "AZURE_OPENAI_API_KEY"),
+        ("nobody:model", "nobody:model"),
+    ):
         with pytest.raises(ModelError, match=said) as raised:
             client_for(name).invoke(ASKED, BARE, {})  # type: ignore[arg-type]
         assert "\n" not in str(raised.value)
+
+
+def test_a_key_that_pydantic_misses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("langchain_google_genai")
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelError, match="GOOGLE_API_KEY"):
+        client_for("google_genai:gemini-2.5-flash").made()
 
 
 def test_openai_models_never_retry_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.rate_limiters import BaseRateLimiter, InMemoryRateLimiter
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.config import merge_configs
+from pydantic import ValidationError
 
 from thinkgraph.errors import ModelError, UsageError, first_line
 from thinkgraph.models.failures import classify
@@ -292,8 +293,10 @@ def _make(model: str) -> BaseChatModel:
         made: BaseChatModel = init_chat_model(model)
     except ImportError as error:
         raise ModelError(f"model '{model}' needs a package that is not installed: {error}") from None
-    except ValueError as error:
-        raise ModelError(f"model '{model}' cannot be set up: {first_line(error)}") from None
+    except Exception as error:  # noqa: BLE001 - each provider's package says in its own way that its key is missing
+        # The first line of pydantic's only counts the faults.
+        told = str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else error
+        raise ModelError(f"model '{model}' cannot be set up: {first_line(told)}") from None
     if hasattr(made, "max_retries"):
         made.max_retries = 0
     return made
