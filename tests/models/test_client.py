@@ -336,6 +336,45 @@ async def test_the_short_way_to_openai_sends_and_brings_back_the_same(monkeypatc
 
 
 @pytest.mark.parametrize(
+    ("deltas", "text", "called"),
+    [
+        # Mistral's, where its model thinks.
+        ([{"content": [{"type": "thinking", "thinking": [{"text": "hm"}]}]}, {"content": "Panama"}], "Panama", []),
+        ([{"content": [{"type": "text", "text": "Pan"}]}, {"content": "ama"}], "Panama", []),
+        # Gemini's way to call several tools.
+        (
+            [
+                {"tool_calls": [{"index": 0, "id": name, "function": {"name": name, "arguments": "{}"}}]}
+                for name in "ab"
+            ],
+            "",
+            ["a", "b"],
+        ),
+        # An id of its own for each piece, as some releases of vLLM give.
+        (
+            [
+                {"tool_calls": [{"index": 0, "id": "1", "function": {"name": "a", "arguments": "{"}}]},
+                {"tool_calls": [{"index": 0, "id": "2", "function": {"arguments": "}"}}]},
+            ],
+            "",
+            ["a"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("index", [0, None])
+def test_a_stream_in_another_form_is_read(
+    monkeypatch: pytest.MonkeyPatch, deltas: list[Any], text: str, called: list[str], index: int | None
+) -> None:
+    end = {"index": index, "delta": {}, "finish_reason": "stop"}
+    choices = [*({"index": index, "delta": delta} for delta in deltas), end]
+    body = "".join(f"data: {json.dumps({'id': 'x', 'choices': [choice]})}\n\n" for choice in choices)
+    with ModelServer([Garbage(f"{body}data: [DONE]\n\n".encode())]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        reply = client_for("openai:test").invoke(ASKED, BARE, {})  # type: ignore[arg-type]
+    assert (reply.text, [call["name"] for call in reply.tool_calls]) == (text, called)
+
+
+@pytest.mark.parametrize(
     "usage",
     [
         *({}, {"prompt_tokens": None, "completion_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}),

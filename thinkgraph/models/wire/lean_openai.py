@@ -44,7 +44,9 @@ class _Gathered:
         self._lines = Lines()
         self._rest: list[str] = []
         self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
-        self._calls: dict[int, dict[str, Any]] = {}
+        self._calls: list[dict[str, Any]] = []
+        self._open: dict[int, dict[str, Any]] = {}
+        """By index, the call whose pieces come."""
         self._completion: dict[str, Any] = {}
         self._finish: str | None = None
         self._ended = False
@@ -77,22 +79,27 @@ class _Gathered:
         self._completion.update({key: value for key, value in chunk.items() if value is not None and key != "choices"})
         said = ""
         for choice in chunk.get("choices") or ():
-            if choice.get("index", 0) == 0:
+            if not choice.get("index"):
                 self._finish = choice.get("finish_reason") or self._finish
                 said += self._take(choice.get("delta") or {})
         if self._watch is not None:
             self._watch.pulse(said)
 
     def _take(self, delta: Mapping[str, Any]) -> str:
-        for name, parts in self._texts.items():
-            if delta.get(name):
-                parts.append(delta[name])
+        said = {name: _text(delta.get(name)) for name in self._texts}
+        for name, text in said.items():
+            self._texts[name].append(text)
         for call in delta.get("tool_calls") or ():
-            known = self._calls.setdefault(call.get("index", 0), {"id": None, "name": "", "arguments": ""})
+            at, told = call.get("index") or 0, call.get("function") or {}
+            known = self._open.get(at)
+            # Some servers give every call the index 0; only the first piece of a call has its name.
+            if known is None or (known["name"] and told.get("name") and call.get("id") not in {None, known["id"]}):
+                known = self._open[at] = {"id": None, "name": "", "arguments": ""}
+                self._calls.append(known)
             known["id"] = call.get("id") or known["id"]
             for name in ("name", "arguments"):
-                known[name] += (call.get("function") or {}).get(name) or ""
-        return delta.get("content") or ""
+                known[name] += told.get(name) or ""
+        return said["content"]
 
     @_reading()
     def completion(self) -> Any:
@@ -114,11 +121,16 @@ class _Gathered:
         message: dict[str, Any] = {"role": "assistant", "content": refused or "".join(self._texts["content"])}
         if self._calls:
             message["tool_calls"] = [
-                {"id": call.pop("id"), "type": "function", "function": call} for call in self._calls.values()
+                {"id": call.pop("id"), "type": "function", "function": call} for call in self._calls
             ]
         # LangChain does not read a refusal, which OpenAI ends with "stop".
         choice = {"index": 0, "message": message, "finish_reason": "refusal" if refused else self._finish}
         return {**self._completion, "choices": [choice]}
+
+
+def _text(said: Any) -> str:
+    """The text of a piece, which Mistral sends as a list of parts where its model thinks: thoughts are left out."""
+    return "".join(part.get("text") or "" for part in said) if isinstance(said, list) else said or ""
 
 
 def _watch_of(manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None) -> Watch | None:
