@@ -93,6 +93,10 @@ def test_a_failed_request_gives_its_tokens_back_but_counts_as_a_call() -> None:
         book.reserve(characters=3)
 
 
+def test_a_large_ceiling_is_said_as_it_was_set() -> None:
+    assert BudgetSpentError("tokens", 1_234_567).reason == "budget: the ceiling of 1234567 tokens is reached"
+
+
 def test_spare_calls_are_left() -> None:
     book = ledger(calls=3)
     book.reserve(characters=1, spare=2)

@@ -34,7 +34,7 @@ class BudgetSpentError(Exception):
     def __init__(self, name: CeilingName, limit: float) -> None:
         self.name = name
         self.what = _UNITS[name]
-        self.reason = f"budget: the ceiling of {limit:g} {self.what} is reached"
+        self.reason = f"budget: the ceiling of {limit:.15g} {self.what} is reached"
         super().__init__(self.reason)
 
 

@@ -87,9 +87,9 @@ class Ceilings:
             limit = getattr(self._settings, f"max_{name}")
             question = UserQuestion(
                 kind="budget",
-                text=f"The ceiling of {limit:g} {spent.what} (max_{name}) is reached. Raise it?",
+                text=f"The ceiling of {limit:.15g} {spent.what} (max_{name}) is reached. Raise it?",
                 options=[],
-                reply=f"a number larger than {limit:g} as the new ceiling, or '{ENOUGH}' for an answer from what there is",
+                reply=f"a number larger than {limit:.15g} as the new ceiling, or '{ENOUGH}' for an answer from what there is",
                 problem="",
             )
             raised = from_user(question, lambda reply: self._read(reply, name, ledger.parts))
@@ -118,8 +118,8 @@ class Ceilings:
         old = getattr(self._settings, setting)
         least = old + (parts if name in {"calls", "tokens"} else 0)
         if value <= old or value < least:
-            shared = f", which {parts} tasks share: at least {least:g}" if least > old + 1 else ""
-            raise UsageError(f"{value:g} is not more than the ceiling of {old:g} there is{shared}")
+            shared = f", which {parts} tasks share: at least {least:.15g}" if least > old + 1 else ""
+            raise UsageError(f"{value:.15g} is not more than the ceiling of {old:.15g} there is{shared}")
         whole = int(value) if value == int(value) else value
         # A ceiling may be out of the setting's own range: that is a UsageError too.
         return resolve_settings(type(self._settings), {**self._settings.model_dump(), setting: whole})
