@@ -147,6 +147,22 @@ def test_a_bounded_journal_keeps_the_newest() -> None:
     assert [journal.get("t", key) is not None for key in ("a", "b", "c")] == [False, True, True]
 
 
+def test_threads_share_a_bounded_journal() -> None:
+    journal = MemoryJournal(limit=3)
+
+    def write(thread: int) -> None:
+        for number in range(5000):
+            journal.put(f"t{thread}", str(number), reply("a"))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(write, range(6)))
+    finally:
+        sys.setswitchinterval(before)
+
+
 def test_forgetting_ends_with_a_store_that_finds_more_than_it_was_asked_for() -> None:
     journal = StoreJournal(ByBeginning())
     for name in ("ab", "a", "abc"):

@@ -104,6 +104,7 @@ class MemoryJournal:
         """Start empty. With a limit only so many replies are kept, the newest."""
         self._limit = limit
         self._replies: dict[tuple[str, str], RawReply] = {}
+        self._lock = threading.Lock()
 
     def get(self, thread: str, key: str) -> RawReply | None:
         """See Journal."""
@@ -111,9 +112,10 @@ class MemoryJournal:
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
-        self._replies[thread, key] = reply
-        while self._limit is not None and len(self._replies) > self._limit:
-            self._replies.pop(next(iter(self._replies)), None)
+        with self._lock:
+            self._replies[thread, key] = reply
+            while self._limit is not None and len(self._replies) > self._limit:
+                self._replies.pop(next(iter(self._replies)), None)
 
     def forget(self, thread: str) -> None:
         """See Journal."""
