@@ -137,6 +137,10 @@ def test_resuming_needs_the_password_again(cli, endpoint, served, monkeypatch):
     [
         ("neo4j://u:p@h:7687/db", "neo4j://u@h:7687/db"),
         ("sparql+https://u:p%40:x@h/p?token=abc&profile=rdf", "sparql+https://u@h/p?token=***&profile=rdf"),
+        ("sparql+https://u:p/x@h/p?contact=a@b", "sparql+https://u@h/p?contact=a@b"),
+        ("neo4j://u:a#p?x@h:7687/db", "neo4j://u@h:7687/db"),
+        ("sparql+http://h:8890/p?contact=a@b&x-api-key=abc", "sparql+http://h:8890/p?contact=a@b&x-api-key=***"),
+        ("sparql+http://[::1]:8890/p?contact=a@b", "sparql+http://[::1]:8890/p?contact=a@b"),
         ("bolt://:p@h", "bolt://h"),
         ("bolt://u@h", "bolt://u@h"),
         ("/a/folder:with@signs", "/a/folder:with@signs"),

@@ -10,8 +10,11 @@ from thinkgraph.errors import KnowledgeError, UsageError
 HIDDEN = "***"
 """Stands where an option's secret was."""
 
-_LOGIN = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*://[^/?#:@\s]*):[^/?#\s]*@")
-_SECRET = re.compile(r"([?&](?:[\w.-]*(?:password|passwd|secret|token|api_?key|auth)[\w.-]*)=)[^&#\s]*", re.IGNORECASE)
+# A password may hold what should have been percent-encoded. What looks like a port is one.
+_LOGIN = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*://(?!\[)[^/?#:@\s]*):(?:[^/?#\s]*|(?!\d*[/?#])\S*?)@")
+_SECRET = re.compile(
+    r"([?&](?:[\w.-]*(?:password|passwd|secret|token|api[_-]?key|auth)[\w.-]*)=)[^&#\s]*", re.IGNORECASE
+)
 
 
 def redacted(address: str) -> str:
