@@ -134,6 +134,20 @@ def test_a_collection_that_cannot_encode_says_what_to_do() -> None:
         client.close()
 
 
+def test_vectors_of_another_encoder_are_said() -> None:
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        made = client.create_collection("other", embedding_function=None)
+        made.add(ids=["a"], documents=["x"], embeddings=[[1.0, 0.0]], metadatas=[{"entity": "e"}])
+        with ChromaTextStore(client, "other", embedder=HashEmbedder()) as store:
+            for ask in (lambda: store.search(["x"]), lambda: store.passages_of(["e"], "x")):
+                with pytest.raises(StoreError, match=r"have 2 dimensions.*embedder="):
+                    ask()
+    finally:
+        client.delete_collection("other")
+        client.close()
+
+
 def test_chroma_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "chroma.sqlite3").touch()
     monkeypatch.setitem(sys.modules, "chromadb.errors", None)

@@ -227,6 +227,11 @@ def _cosines(embeddings: Any, vector: NDArray[np.float32]) -> list[float]:
     if not len(embeddings):
         return []
     rows = np.asarray(embeddings, np.float32)
+    if rows.shape[1] != len(vector):
+        raise StoreError(
+            f"the Chroma collection's vectors have {rows.shape[1]} dimensions, those of the queries {len(vector)}: name the "
+            "encoder that they were made with (embedder=)"
+        )
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
     scores = (rows @ vector) / np.maximum(lengths, np.finfo(np.float32).tiny)
     return [float(score) for score in np.round(scores.astype(np.float64), 6)]
