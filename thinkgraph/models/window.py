@@ -16,7 +16,8 @@ from thinkgraph.prompts.lines import NUMBERED
 
 _TOO_LONG = re.compile(
     r"exceed_context_size|exceeds? the available context|context[ _]length|maximum model length|context limit|"
-    r"context window|prompt is too long|too large for model|maximum number of tokens allowed",
+    r"context window|prompt is too long|too large for model|maximum number of tokens allowed|maximum prompt length|"
+    r"model token limit|input is too long|`inputs` (?:tokens|must have less)",
     re.IGNORECASE,
 )
 _WINDOW = (
@@ -25,6 +26,9 @@ _WINDOW = (
     re.compile(r"maximum model length of (\d+)", re.IGNORECASE),
     re.compile(r"with (\d+) maximum context length", re.IGNORECASE),
     re.compile(r"maximum number of tokens allowed \(?(\d+)", re.IGNORECASE),
+    re.compile(r"maximum prompt length is (\d+)", re.IGNORECASE),
+    re.compile(r"model token limit: (\d+)"),
+    re.compile(r"`inputs`.* (?:must be <=|must have less than) (\d+)"),
 )
 _COMPARED = re.compile(r"(\d+)(?: tokens)?(?: \+ \d+)? > (\d+)\b(?! -)")
 """Anthropic: "210000 tokens > 200000 maximum", "188240 + 21333 > 200000"."""
@@ -32,7 +36,8 @@ _PROMPT = (
     re.compile(r"n_prompt_tokens\W+(\d+)"),
     re.compile(r"\((\d+) (?:in the messages|in your prompt|of text input|in the prompt)"),
     re.compile(r"(?:messages resulted in|request has|passed|contains(?: at least)?) (\d+) (?:input )?tokens"),
-    re.compile(r"request \((\d+) tokens\)"),
+    re.compile(r"(?:request|input) \((\d+) tokens\)", re.IGNORECASE),
+    re.compile(r"Given: (\d+)"),
     re.compile(r"\(length (\d+)\)"),
     re.compile(r"input token count \(?(\d+)", re.IGNORECASE),
 )
