@@ -139,6 +139,31 @@ def test_a_filter_of_your_own():
     assert ["japan"] in seen
 
 
+@pytest.mark.parametrize("abouts", [("e000", "e300"), ("e000", "e300", "e301")])
+def test_distances_of_many_entities_are_not_taken_for_scores(abouts):
+    class Distances(InMemoryVectorStore):
+        def similarity_search_with_score(self, query, k=4, filter=None, **_):  # noqa: A002 - LangChain's name
+            wanted = filter["about"]["$in"] if filter else abouts
+            found = super().similarity_search_with_score(query, k=1000)
+            return [(one, 1 - score) for one, score in found if one.metadata["about"] in wanted][:k]
+
+    vectors = Distances(Hashed())
+    texts = ("something else", "the capital of Hungary", "the capital")
+    vectors.add_documents(
+        [
+            Document(id=text, page_content=text, metadata={"about": one})
+            for one, text in zip(abouts, texts, strict=False)
+        ]
+    )
+    store = LangChainTextStore(vectors, entity_key="about", filter="dict")
+    hits = store.passages_of([f"e{number:03}" for number in range(302)], "the capital of Hungary")
+    assert [hit["passage"]["id"] for hit in hits] == [
+        "the capital of Hungary",
+        *texts[2 : len(abouts)],
+        "something else",
+    ]
+
+
 def test_which_of_equals_come_is_no_chance():
     vectors = InMemoryVectorStore(Hashed())
     vectors.add_documents([Document("same", metadata={"entity": "e"}, id=f"{i:02}") for i in range(40)])

@@ -121,13 +121,17 @@ class LangChainTextStore:
                         "another way; give LangChainTextStore(filter=…)"
                     )
                 hits[hit["passage"]["id"]] = hit
-        return sorted(hits.values(), key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
+        if self._sign is None and len(hits) > 1:
+            # One hit of each chunk: only a search of all tells whether the larger score is the better one.
+            self._found(query, limit, None)
+        return self._best(hits.values(), limit)
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages of the whole store nearest to each query, by its own search."""
         if limit < 1:
             return [[] for _ in queries]
-        return [self._found(query, limit, None) for query in queries]
+        found = [self._found(query, limit, None) for query in queries]
+        return [self._best(hits, limit) for hits in found]
 
     def _made(self, entities: list[str]) -> Any:
         """The filter for these entities, as the store takes it."""
@@ -141,6 +145,7 @@ class LangChainTextStore:
         return {keys.entity: {"$in": entities}}
 
     def _found(self, query: str, limit: int, made: Any) -> list[PassageHit]:
+        """The nearest passages, at least `limit` where there are as many, with the store's own scores."""
         text = well_formed(query).replace("\0", " ")
         more = {} if made is None else {"filter": made}
         most = limit
@@ -152,19 +157,19 @@ class LangChainTextStore:
             if len(pairs) < most or scores[limit - 1] != scores[-1] or most >= limit + _MOST_EQUAL:
                 break
             most = min(2 * most, limit + _MOST_EQUAL - 1)
-        sign = self._direction(scores)
-        hits: list[PassageHit] = [
-            {"passage": self._passage(document), "score": sign * score}
-            for (document, _), score in zip(pairs, scores, strict=True)
-        ]
-        return sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
-
-    def _direction(self, scores: Sequence[float]) -> float:
-        """1 where scores fall from the best on, -1 where they rise, being distances; the store is asked once."""
+        # One hit does not tell; nor do equal ones.
         if self._sign is None and scores and scores[0] != scores[-1]:
             self._sign = 1.0 if scores[0] > scores[-1] else -1.0
-        # One hit does not tell; nor do equal ones, and then the sign orders nothing yet.
-        return self._sign or 1.0
+        return [
+            {"passage": self._passage(document), "score": score}
+            for (document, _), score in zip(pairs, scores, strict=True)
+        ]
+
+    def _best(self, hits: Iterable[PassageHit], limit: int) -> list[PassageHit]:
+        """The nearest first, where what was found so far tells whether scores fall or are distances, which rise; then by id."""
+        sign = self._sign or 1.0
+        signed: list[PassageHit] = [{"passage": hit["passage"], "score": sign * hit["score"]} for hit in hits]
+        return sorted(signed, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
 
     def _passage(self, document: Document) -> Passage:
         if not document.id:
