@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from model_server import ModelServer
+from models.wire.wires import Said, WireServer, wire_of
 from pydantic import SecretStr
 from replies import Garbage
 from replies import Reply as ServedReply
@@ -298,6 +299,15 @@ def test_a_missing_key_or_provider_is_said_in_one_line() -> None:
         with pytest.raises(ModelError, match=said) as raised:
             client_for(name).invoke(ASKED, BARE, {})  # type: ignore[arg-type]
         assert "\n" not in str(raised.value)
+
+
+def test_what_claude_thinks_has_room_beside_its_reply() -> None:
+    wire = wire_of("anthropic")
+    with WireServer(wire, Said("end_turn")) as server:
+        model = wire.make(server.url).model_copy(update={"thinking": {"type": "enabled", "budget_tokens": 2000}})
+        client_for(model).invoke(ASKED, replace(BARE, max_output_tokens=300), {})  # type: ignore[arg-type]
+        (body,) = server.bodies
+    assert body["max_tokens"] == 2300, "a limit that is not above the budget is refused"
 
 
 def test_a_key_that_pydantic_misses_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,8 +128,11 @@ def _openai(model: BaseChatModel, given: Arguments, refused: AbstractSet[str]) -
 def _anthropic(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tuple[BaseChatModel, Arguments]:
     names = {"temperature": "temperature", "timeout": "timeout", "limit": "max_tokens", "effort": "reasoning_effort"}
     arguments = _renamed(given, names)
-    if getattr(model, "thinking", None):
+    if thinking := getattr(model, "thinking", None):
         arguments.pop("temperature", None)
+        if "limit" in given:
+            # Thoughts count too: a limit that is not above their budget is refused.
+            arguments["max_tokens"] = given["limit"] + thinking.get("budget_tokens", 0)
     if "schema" in given:
         arguments["output_config"] = {"format": {"type": "json_schema", "schema": given["schema"]}}
     return model, arguments
