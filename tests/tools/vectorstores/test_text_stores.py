@@ -148,6 +148,23 @@ def test_vectors_of_another_encoder_are_said() -> None:
         client.close()
 
 
+def test_entities_may_be_whole_numbers_in_the_metadata() -> None:
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        made = client.create_collection("numbered", embedding_function=None)
+        about: list[Any] = [862, "862", [7, 862], "0862", -862]
+        ids = [str(number) for number in range(len(about))]
+        vectors = np.ones((len(about), 2), np.float32)
+        made.add(ids=ids, documents=ids, embeddings=vectors, metadatas=[{"entity": one} for one in about])
+        with ChromaTextStore(client, "numbered", embedder=Given(vectors)) as store:
+            many = [str(number) for number in range(1000)]
+            for asked, found in (["862"], "012"), (["-862", "7"], "24"), (["0862"], "3"), (many, "012"):
+                assert "".join(hit["passage"]["id"] for hit in store.passages_of(asked, "0")) == found
+    finally:
+        client.delete_collection("numbered")
+        client.close()
+
+
 def test_chroma_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "chroma.sqlite3").touch()
     monkeypatch.setitem(sys.modules, "chromadb.errors", None)

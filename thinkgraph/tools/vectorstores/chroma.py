@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _PAGE = 2000
 _ENTITIES_AT_ONCE = 200
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Up to so many documents are compared one by one: Chroma's index is built in threads, and in about one of a hundred
 # builds of a small collection no link in it leads to some of the documents.
 _WITHOUT_INDEX = 1000
@@ -80,7 +82,7 @@ class ChromaTextStore(Closing):
         Args:
             client: A Chroma client, or the folder of a persistent one.
             collection: The collection's name.
-            entity_key: The metadata that hold the entity's id: a string, or a list of strings.
+            entity_key: The metadata that hold the entity's id: a string, a whole number, or a list of either.
             title_key: The metadata that hold the document's title; may be absent.
             section_key: The metadata that hold the part of the document; may be absent.
             embedder: Embeds queries; by default the collection's own embedding function does.
@@ -157,10 +159,7 @@ class ChromaTextStore(Closing):
         vector = self._embed([query])[0]
         scores: dict[str, float] = {}
         for some in chunks(wanted, _ENTITIES_AT_ONCE):
-            key = self._keys.entity
-            # `$in` sees metadata that are one string, `$contains` those that are a list.
-            where: dict[str, Any] = {"$or": [{key: {"$in": some}}, *({key: {"$contains": id_}} for id_ in some)]}
-            found = self._get(where=where, include=["embeddings"])
+            found = self._get(where=self._about(some), include=["embeddings"])
             scores.update(zip(found["ids"], _cosines(found["embeddings"], vector), strict=True))
         return self._nearest(scores, limit)
 
@@ -191,6 +190,15 @@ class ChromaTextStore(Closing):
             ]
             out.append(sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"])))
         return out
+
+    def _about(self, ids: Sequence[str]) -> dict[str, Any]:
+        """The filter for documents about these entities."""
+        key = self._keys.entity
+        # Databases number things, and so may metadata do.
+        values: list[list[Any]] = [list(ids), [int(id_) for id_ in ids if _WHOLE.fullmatch(id_)]]
+        # `$in` sees metadata that are one value, `$contains` those that are a list.
+        single = [{key: {"$in": some}} for some in values if some]
+        return {"$or": [*single, *({key: {"$contains": one}} for some in values for one in some)]}
 
     def _nearest(self, scores: dict[str, float], limit: int) -> list[PassageHit]:
         """The best of these ids with their passages; by id where scores are equal."""

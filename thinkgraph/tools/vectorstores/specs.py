@@ -16,7 +16,7 @@ _OPTIONS = ("collection", "entity", "title", "section", "embedder")
 
 
 class MetadataKeys(NamedTuple):
-    """The metadata that hold an entity's id (a string, or a list of strings), a document's title and its section."""
+    """The metadata that hold an entity's id (a string or a whole number, or a list of them), a document's title and its section."""
 
     entity: str
     title: str
