@@ -20,7 +20,7 @@ from thinkgraph.tools.sqlite.text_schema import own_passage
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -161,7 +161,7 @@ class ChromaTextStore(Closing):
         for some in chunks(wanted, _ENTITIES_AT_ONCE):
             found = self._get(where=self._about(some), include=["embeddings"])
             scores.update(zip(found["ids"], _cosines(found["embeddings"], vector), strict=True))
-        return self._nearest(scores, limit)
+        return self._nearest([scores], limit)[0]
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages nearest to each query, best first, by cosine.
@@ -172,24 +172,18 @@ class ChromaTextStore(Closing):
             return [[] for _ in queries]
         vectors = self._embed(queries)
         if self._ask(self._collection.count) <= _WITHOUT_INDEX:
-            found = self._get(include=["embeddings"])
-            scored = (_cosines(found["embeddings"], vector) for vector in vectors)
-            return [self._nearest(dict(zip(found["ids"], scores, strict=True)), limit) for scores in scored]
-        found = self._ask(
-            lambda: self._collection.query(
-                query_embeddings=vectors, n_results=limit, include=["documents", "metadatas", "embeddings"]
+            every = self._get(include=["embeddings"])
+            rows = [(every["ids"], every["embeddings"])] * len(vectors)
+        else:
+            near = self._ask(
+                lambda: self._collection.query(query_embeddings=vectors, n_results=limit, include=["embeddings"])
             )
-        )
-        out: list[list[PassageHit]] = []
-        for row, vector in enumerate(vectors):
-            parts = zip(*(found[name][row] for name in ("ids", "documents", "metadatas")), strict=True)
-            scores = _cosines(found["embeddings"][row], vector)
-            hits: list[PassageHit] = [
-                {"passage": self._keys.passage(*part), "score": score}
-                for part, score in zip(parts, scores, strict=True)
-            ]
-            out.append(sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"])))
-        return out
+            rows = list(zip(near["ids"], near["embeddings"], strict=True))
+        scored = [
+            dict(zip(ids, _cosines(embeddings, vector), strict=True))
+            for (ids, embeddings), vector in zip(rows, vectors, strict=True)
+        ]
+        return self._nearest(scored, limit)
 
     def _about(self, ids: Sequence[str]) -> dict[str, Any]:
         """The filter for documents about these entities."""
@@ -200,11 +194,14 @@ class ChromaTextStore(Closing):
         single = [{key: {"$in": some}} for some in values if some]
         return {"$or": [*single, *({key: {"$contains": one}} for some in values for one in some)]}
 
-    def _nearest(self, scores: dict[str, float], limit: int) -> list[PassageHit]:
-        """The best of these ids with their passages; by id where scores are equal."""
-        best = sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
-        found = zip(best, self.passages(best), strict=True)
-        return [{"passage": passage, "score": scores[id_]} for id_, passage in found if passage]
+    def _nearest(self, scored: Sequence[Mapping[str, float]], limit: int) -> list[list[PassageHit]]:
+        """For each query the best of these ids with their passages; by id where scores are equal."""
+        best = [sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit] for scores in scored]
+        found = iter(self.passages([id_ for ids in best for id_ in ids]))
+        return [
+            [{"passage": one, "score": scores[id_]} for id_, one in zip(ids, found, strict=False) if one]
+            for ids, scores in zip(best, scored, strict=True)
+        ]
 
     def _embed(self, queries: Sequence[str]) -> NDArray[np.float32]:
         if self._embedder is not None:
