@@ -161,6 +161,8 @@ def test_threads_share_a_bounded_journal() -> None:
             list(pool.map(write, range(6)))
     finally:
         sys.setswitchinterval(before)
+    kept = [journal.get(f"t{thread}", str(number)) for thread in range(6) for number in range(5000)]
+    assert len(kept) - kept.count(None) == 3
 
 
 def test_forgetting_ends_with_a_store_that_finds_more_than_it_was_asked_for() -> None:

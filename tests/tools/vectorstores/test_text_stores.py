@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from chromadb.api import ClientAPI
     from numpy.typing import NDArray
 
 
@@ -54,15 +56,24 @@ class TestChroma(TextStoreConformance):
         return chroma
 
 
+@contextlib.contextmanager
+def collection(name: str, **options: Any) -> Iterator[tuple[ClientAPI, Any]]:
+    """A client in memory, and a collection of its own."""
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        yield client, client.create_collection(name, **{"embedding_function": None, **options})
+    finally:
+        client.delete_collection(name)
+        client.close()
+
+
 @pytest.mark.parametrize("count", [300, 1200])
 def test_search_and_the_collections_index(count: int) -> None:
     """A poor index misses documents. Up to a thousand documents are compared without it; of more it finds some."""
     vectors = np.random.default_rng(1).standard_normal((count, 8)).astype(np.float32)
     ids = [f"d{i}" for i in range(count)]
     poor: Any = {"hnsw": {"max_neighbors": 2, "ef_construction": 2, "ef_search": 1}}
-    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
-    try:
-        made = client.create_collection("poor", embedding_function=None, configuration=poor)
+    with collection("poor", configuration=poor) as (client, made):
         made.add(ids=ids, documents=ids, embeddings=vectors)
         by_index = made.query(query_embeddings=vectors, n_results=1)["ids"]
         with ChromaTextStore(client, "poor", embedder=Given(vectors)) as store:
@@ -72,9 +83,6 @@ def test_search_and_the_collections_index(count: int) -> None:
         assert all(hits for hits in found)
         still = [id_ for id_, hits in zip(ids, found, strict=True) if hits[0]["passage"]["id"] != id_]
         assert bool(still) == (count > 1000)
-    finally:
-        client.delete_collection("poor")
-        client.close()
 
 
 class Given:
@@ -121,37 +129,25 @@ class Refusing(chromadb.EmbeddingFunction[list[str]]):
 
 
 def test_a_collection_that_cannot_encode_says_what_to_do() -> None:
-    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
-    try:
-        made = client.create_collection("refusing", embedding_function=Refusing())
+    with collection("refusing", embedding_function=Refusing()) as (client, made):
         made.add(ids=["a"], documents=["x"], embeddings=[[1.0, 0.0]], metadatas=[{"entity": "e"}])
         with ChromaTextStore(client, "refusing") as store:
             store._collection = made
             with pytest.raises(StoreError, match="embedder=bundled"):
                 store.passages_of(["e"], "weights")
-    finally:
-        client.delete_collection("refusing")
-        client.close()
 
 
 def test_vectors_of_another_encoder_are_said() -> None:
-    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
-    try:
-        made = client.create_collection("other", embedding_function=None)
+    with collection("other") as (client, made):
         made.add(ids=["a"], documents=["x"], embeddings=[[1.0, 0.0]], metadatas=[{"entity": "e"}])
         with ChromaTextStore(client, "other", embedder=HashEmbedder()) as store:
             for ask in (lambda: store.search(["x"]), lambda: store.passages_of(["e"], "x")):
                 with pytest.raises(StoreError, match=r"have 2 dimensions.*embedder="):
                     ask()
-    finally:
-        client.delete_collection("other")
-        client.close()
 
 
 def test_entities_may_be_whole_numbers_in_the_metadata() -> None:
-    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
-    try:
-        made = client.create_collection("numbered", embedding_function=None)
+    with collection("numbered") as (client, made):
         about: list[Any] = [862, "862", [7, 862], "0862", -862]
         ids = [str(number) for number in range(len(about))]
         vectors = np.ones((len(about), 2), np.float32)
@@ -160,9 +156,6 @@ def test_entities_may_be_whole_numbers_in_the_metadata() -> None:
             many = [str(number) for number in range(1000)]
             for asked, found in (["862"], "012"), (["-862", "7"], "24"), (["0862"], "3"), (many, "012"):
                 assert "".join(hit["passage"]["id"] for hit in store.passages_of(asked, "0")) == found
-    finally:
-        client.delete_collection("numbered")
-        client.close()
 
 
 def test_chroma_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
