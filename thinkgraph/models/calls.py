@@ -191,7 +191,8 @@ def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope)
         text = reply.raw["text"]
         if not calls:
             request.kind.parse(text, reply.shape)
-        return AIMessage(content=text, tool_calls=[cast("ToolCall", dict(call)) for call in calls])
+        message = {"content": text, **reply.raw.get("more", {})}
+        return AIMessage(**message, tool_calls=[cast("ToolCall", dict(call)) for call in calls])
 
     whole = FittedPrompt(messages, request.shape)
     message = yield from _exchange(request, lambda room: shorten(whole, room), scope, read)

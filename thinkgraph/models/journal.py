@@ -57,6 +57,8 @@ class RawReply(TypedDict):
     attempts: _Count
     seconds: Annotated[float, Field(ge=0, le=MOST_TOKENS)]
     tool_calls: NotRequired[list[ToolRequest]]
+    more: NotRequired[dict[str, Any]]
+    """What the message that calls tools has beside its text; see `ModelReply`."""
     finish: NotRequired[Finish]
     """Absent: "stop"."""
     unanswered: NotRequired[bool]

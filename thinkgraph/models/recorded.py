@@ -184,4 +184,4 @@ def _lines_of(messages: Sequence[Message]) -> list[str]:
 
 
 def _compact(reply: ModelReply) -> Mapping[str, Any]:
-    return {name: value for name, value in asdict(reply).items() if value not in ((), "stop")}
+    return {name: value for name, value in asdict(reply).items() if value not in ((), {}, "stop")}

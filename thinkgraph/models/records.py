@@ -42,6 +42,8 @@ def answered(reply: ModelReply, written: FittedPrompt, model: str, *, attempts: 
     )
     if reply.tool_calls:
         raw["tool_calls"] = [cast("ToolRequest", dict(call)) for call in reply.tool_calls]
+    if reply.more:
+        raw["more"] = dict(reply.more)
     if reply.finish != "stop":
         raw["finish"] = reply.finish
     if written.left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
@@ -64,6 +64,8 @@ class ModelReply:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     """Tools the model wants called (`name`, `args`, `id`), where it was given any."""
     finish: Finish = "stop"
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What a message that calls tools has beside its text; see `_more_than_text`."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ class CallOptions:
 
 def pack(message: BaseMessage) -> Message:
     """Any LangChain message as one of our pairs, without the ids that differ from run to run."""
-    kept = {"type": message.type, "content": str(message.text)}
-    for name in ("tool_calls", "tool_call_id", "name", "status"):
+    kept = {"type": message.type, "content": message.content}
+    for name in ("tool_calls", "tool_call_id", "name", "status", "additional_kwargs", "response_metadata"):
         if value := getattr(message, name, None):
             kept[name] = value
     return PACKED, json.dumps(kept, ensure_ascii=False, sort_keys=True)
@@ -130,7 +132,22 @@ def read_message(message: BaseMessage, sent: Sequence[Message], *, ends: bool = 
     reply = reply_of(refusal or str(message.text), sent, finish, asked=asked, said=said, calls=calls)
     # So LangChain marks a reply from its cache, for which nobody paid.
     cached = (usage or {}).get("total_cost") == 0
+    reply = replace(reply, more=_more_than_text(message)) if calls else reply
     return replace(reply, input_tokens=0, output_tokens=0) if cached else reply
+
+
+def _more_than_text(message: BaseMessage) -> Mapping[str, Any]:
+    """What a provider wants back with the calls of its model: Claude refuses calls without the thoughts that led to them."""
+    told = message.response_metadata
+    found = {
+        "content": message.content if isinstance(message.content, list) else None,
+        "additional_kwargs": {name: value for name, value in message.additional_kwargs.items() if value is not None},
+    }
+    if not any(found.values()):
+        return {}
+    # By these LangChain knows another provider's message.
+    origin = {name: told[name] for name in ("model_provider", "output_version") if name in told}
+    return {name: value for name, value in {**found, "response_metadata": origin}.items() if value}
 
 
 def reply_of(
