@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+HELD = "another program holds it: end that one, and try again"
+"""What to do about an SQLite file that stayed locked for as long as was waited."""
+
 
 class ThinkGraphError(RuntimeError):
     """Base of all errors of this package. `str(error)` is one line fit to be shown to a person.

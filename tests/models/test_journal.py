@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -254,5 +255,17 @@ def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
 def test_a_closed_journal_says_so(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "journal.db")
     journal.close()
-    with pytest.raises(RunError, match="cannot use the journal"):
+    with pytest.raises(RunError, match=r"cannot use the journal .* close it when its runs are over"):
         journal.get("t", "k")
+
+
+def test_a_journal_that_another_program_holds_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a backup."""
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda path, **options: connect(path, **{**options, "timeout": 0}))
+    journal = SqliteJournal(tmp_path / "journal.db")
+    with contextlib.closing(connect(tmp_path / "journal.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(RunError, match=r"database is locked\): another program holds it"):
+            journal.put("t", "k", reply("text"))
+    journal.close()

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.cli.show import json_text, many, write_json, write_line
 from thinkgraph.config import absolute, load_config, model_words
-from thinkgraph.errors import RunError, UsageError
+from thinkgraph.errors import HELD, RunError, UsageError
 from thinkgraph.plot.save import check_place, write_whole
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
@@ -166,6 +166,8 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             of_file = isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError)
             if of_file and not isinstance(error, sqlite3.OperationalError):
                 advice = "it is damaged: move it away, or set THINKGRAPH_HOME to another folder"
+            elif "locked" in str(error):
+                advice = HELD
             else:
                 advice = "check free space and permissions, or set THINKGRAPH_HOME to a folder that can be written"
             raise RunError(f"cannot use {self.folder / name} ({error}): {advice}") from None

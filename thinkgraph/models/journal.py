@@ -23,7 +23,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import Field, InstanceOf, TypeAdapter
 from typing_extensions import TypedDict
 
-from thinkgraph.errors import RunError
+from thinkgraph.errors import HELD, RunError
 from thinkgraph.models.wire.forms import MOST_TOKENS, Finish
 
 _Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
@@ -189,6 +189,10 @@ class SqliteJournal:
 
 
 def _advice(error: sqlite3.Error) -> str:
+    if isinstance(error, sqlite3.ProgrammingError):
+        return "it was closed while a run needed it; close it when its runs are over"
+    if "locked" in str(error):
+        return HELD
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         return "it is damaged; move it away, and the replies it held are asked for again"
     return "check free space and permissions"

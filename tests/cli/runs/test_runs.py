@@ -15,6 +15,7 @@ from model_server import ModelServer
 from replies import Fault, Hang
 
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
+from thinkgraph.errors import RunError
 from thinkgraph.ingest.build import build_kb
 
 
@@ -291,3 +292,13 @@ def test_home_on_a_file_system_that_takes_nothing(process: Run, kb: str, served:
     assert "/mnt/home" in done.line
     assert "THINKGRAPH_HOME" in done.line or "check free space" in done.line
     assert done.out == ""
+
+
+def test_a_store_that_another_program_holds_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a backup: neither space nor permissions are at fault."""
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda path, **options: connect(path, **{**options, "timeout": 0}))
+    with RunStore(tmp_path) as runs, contextlib.closing(connect(tmp_path / "runs.sqlite")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(RunError, match=r"is locked\): another program holds it"):
+            runs.finish("t", "grounded")
