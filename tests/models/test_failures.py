@@ -162,6 +162,44 @@ def test_a_key_that_a_server_repeats_is_hidden(monkeypatch: pytest.MonkeyPatch) 
         assert key[:12] not in failure.message
 
 
+def test_a_login_in_an_address_is_hidden() -> None:
+    """The client repeats the whole address."""
+    request = httpx.Request("POST", "http://ann:s3cret@model/v1?x=a@b")
+    with pytest.raises(httpx.HTTPStatusError) as failed:
+        httpx.Response(401, request=request).raise_for_status()
+    failure = classify(failed.value)
+    assert failure is not None
+    assert "http://model/v1?x=a@b" in failure.message
+
+
+class BedrockError(Exception):
+    """As botocore's `ClientError`, whose response is a dict."""
+
+    __module__ = "botocore.exceptions"
+
+    def __init__(self, code: str, **told: Any) -> None:
+        super().__init__(f"An error occurred ({code}) when calling the Converse operation: Please wait.")
+        self.response = {"Error": {"Code": code}, **told}
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "passing", "refused"),
+    [
+        ("ThrottlingException", 429, True, False),
+        ("ValidationException", 400, False, True),
+        ("AccessDeniedException", 403, False, False),
+        ("throttlingException", None, True, False),
+        ("validationException", None, False, False),
+    ],
+)
+def test_failures_of_bedrock(code: str, status: int | None, passing: bool, refused: bool) -> None:  # noqa: FBT001
+    """In the middle of a stream they have no status."""
+    told = {"ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": {"retry-after": "3"}}} if status else {}
+    failure = classify(BedrockError(code, **told))
+    assert failure is not None
+    assert (failure.passing, failure.refused, failure.retry_after) == (passing, refused, 3 if status else None)
+
+
 def json_error(key: str) -> Exception:
     return UnreadableResponseError({"message": f"the key {key}. is wrong"})
 

@@ -10,16 +10,29 @@ import time
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _PASSING_NAMES = ("timeout", "decodingerror", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
-_PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api_error", "unavailable")
+_PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api_error", "unavailable", "throttl")
 """Failures that a server tells in the middle of a stream, whose status is 200."""
 _FILTERS = ("content_filter", "content_policy", "responsibleaipolicy", "content management policy", "usage policy")
 """How providers name a prompt that their filters refuse."""
 _PROVIDERS = frozenset(
-    ("openai", "httpx", "httpx2", "httpcore", "anthropic", "google", "ollama", "mistralai", "groq", "cohere")
+    (
+        "openai",
+        "httpx",
+        "httpx2",
+        "httpcore",
+        "anthropic",
+        "google",
+        "ollama",
+        "mistralai",
+        "groq",
+        "cohere",
+        "botocore",
+    )
 ) | frozenset(
     ("langchain_openai", "langchain_anthropic", "langchain_google_genai", "langchain_ollama", "langchain_mistralai")
 )
@@ -31,6 +44,8 @@ _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryEr
 _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 """Ends of the names of variables whose values nobody should read."""
 _SHORTEST_SECRET = 6
+_LOGIN = re.compile(r"(?<=://)[^/?#@\s]+@")
+"""Name and password in an address."""
 MAX_WAIT = 60.0
 """Longest wait before a retry, in seconds, whatever Retry-After asks for."""
 
@@ -56,16 +71,25 @@ class Failure:
 
 
 def _told(said: object) -> str:
-    """What a server or a library says, in one line of bounded length, without the keys that some servers repeat."""
-    text = str(said)
+    """What a server or a library says, in one line of bounded length, without the keys and logins that some repeat."""
+    text = _LOGIN.sub("", str(said))
     for name, value in os.environ.items():
         if name.endswith(_SECRET) and len(value.strip()) >= _SHORTEST_SECRET:
             text = text.replace(value.strip(), "(hidden)")
     return " ".join(text.split())[:300]
 
 
+def _answer(error: BaseException) -> Any:
+    """The response that a failure carries; botocore's is a dict."""
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):
+        told = response.get("ResponseMetadata") or {}
+        return SimpleNamespace(status_code=told.get("HTTPStatusCode"), headers=told.get("HTTPHeaders"))
+    return response
+
+
 def _status(error: BaseException) -> int | None:
-    for holder in (error, getattr(error, "response", None)):
+    for holder in (error, _answer(error)):
         for name in ("status_code", "status", "http_status", "code"):
             value = getattr(holder, name, None)
             # A stream that fails in the middle began with 200, or has no status (-1).
@@ -75,7 +99,7 @@ def _status(error: BaseException) -> int | None:
 
 
 def _header_wait(error: BaseException) -> float | None:
-    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
+    headers: Any = getattr(_answer(error), "headers", None) or getattr(error, "headers", None) or {}
     said = {str(name).casefold(): headers[name] for name in headers}
     wait = retry_after(said.get("retry-after"), said.get("date"))
     return None if wait is None else min(wait, MAX_WAIT)

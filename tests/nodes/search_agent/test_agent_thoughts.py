@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ SEARCH = {"entity": "Panama", "direction": "out", "relations": ["capital"]}
 THOUGHT, SIGNATURE = "The capital is asked.", "c2lnbmVk"
 
 
-def _anthropic(_: Said) -> list[bytes]:
+def _anthropic() -> list[bytes]:
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-m", "content": []}
     thinking = {"type": "thinking", "thinking": "", "signature": ""}
     call = {"type": "tool_use", "id": "toolu_1", "name": "search", "input": {}}
@@ -44,7 +44,7 @@ def _anthropic(_: Said) -> list[bytes]:
     return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
 
 
-def _responses(_: Said) -> list[bytes]:
+def _responses() -> list[bytes]:
     thought = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": THOUGHT}]}
     call = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "search", "status": "completed"}
     made = {**call, "arguments": json.dumps(SEARCH)}
@@ -79,7 +79,7 @@ def _responses(_: Said) -> list[bytes]:
     ]
 
 
-def _google(_: Said) -> list[bytes]:
+def _google() -> list[bytes]:
     parts = [
         {"text": THOUGHT, "thought": True},
         {"functionCall": {"name": "search", "args": SEARCH}, "thoughtSignature": SIGNATURE},
@@ -105,7 +105,7 @@ def _geminis(body: Mapping[str, Any]) -> Sequence[Any]:
     return [part["thoughtSignature"] for part in called["parts"] if "functionCall" in part]
 
 
-FORMS: Mapping[str, tuple[Callable[[Said], list[bytes]], Callable[[Mapping[str, Any]], Sequence[Any]], Sequence[Any]]]
+FORMS: Mapping[str, tuple[Callable[[], list[bytes]], Callable[[Mapping[str, Any]], Sequence[Any]], Sequence[Any]]]
 FORMS = {
     "anthropic": (_anthropic, _claudes, ["thinking", "tool_use", SIGNATURE]),
     "openai_responses": (_responses, _openais, [("reasoning", "rs_1"), ("function_call", "fc_1")]),
@@ -120,8 +120,8 @@ def test_the_thoughts_before_a_call_go_back_with_it_also_from_the_journal(provid
     """Claude's service refuses a conversation without them ("Expected `thinking`, but found `tool_use`")."""
     wire = RESPONSES if provider == "openai_responses" else wire_of(provider)
     calls, told, expected = FORMS[provider]
-    script: Iterator[Any] = iter([calls, wire.events])
-    with WireServer(replace(wire, events=lambda said: next(script)(said)), Said("stop", [ANSWER])) as server:
+    script = iter([calls(), wire.events(Said("stop", [ANSWER]))])
+    with WireServer(replace(wire, events=lambda _: next(script)), Said("stop")) as server:
         model = _thinking(provider, wire.make(server.url))
         journal = tg.SqliteJournal(tmp_path / "journal.sqlite")
         for run in range(2):
