@@ -22,6 +22,11 @@ from thinkgraph.prompts.tasks import asks_yes_or_no, recall_words, task_labels, 
         ("Which country borders Austria?", False),
         ("Ist Wien die Hauptstadt?", False),
         ("Is Vienna the capital of Austria", False),
+        ("Was Łódź founded before Kraków?", True),
+        ("Was Das Boot written by a German?", True),
+        ("Was war declared on Arden?", True),
+        ("Is café culture older than Arden?", True),
+        ("Was the café in Arden founded by Osk?", True),
         ("", False),
     ],
 )
@@ -33,3 +38,22 @@ def test_a_question_for_yes_or_no_is_told(question: str, *, asks: bool) -> None:
     # A claim has a verdict, however it is put.
     assert task_labels("truth", question) == ("true", "false")
     assert "yes or no" not in task_words("fact", question) + recall_words("truth", question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Was ist die Hauptstadt von Norwegen?",
+        "Was war der Beruf von Ibsen?",
+        "Was exportiert Norwegen?",
+        "Was fließt durch Wien?",
+        "Am Ufer welches Flusses liegt Wien?",
+        "Do jakiego państwa należy Wien?",
+        "Do kterého moře se vlévá Osk?",
+        "Do que é feito o Osk?",
+    ],
+)
+def test_a_word_of_another_language_that_looks_like_is_or_do_asks_for_no_yes_or_no(question: str) -> None:
+    """German "was" is "what": a model that may only answer yes or no cannot name the capital."""
+    assert not asks_yes_or_no(question)
+    assert task_labels("question", question) == ()

@@ -18,6 +18,13 @@ _YES_OR_NO = re.compile(
     rf"(?!.*\b(?:or|{QUESTION_WORDS})\b).*\?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
+_OTHER_LANGUAGE = re.compile(
+    # German asks "Was ist …?" (what is) and "Am Ufer …" (at the shore), Portuguese "Do que …" (of what).
+    r"\W*(?:was (?:ist|sind|wird|wurden?|hat|haben|hatten?|kann|muss|soll|f\u00fcr|\w+iert|\w+ (?:der|die|das|eine?))|am|do que)\b"
+    r"|(?:was|do|am)\b(?!.*\bthe\b).*(?-i:\b(?:[a-z]*[\u00df-\u00f6\u00f8-\u00ff]|[a-z]+[\u0100-\u024f\u1e00-\u1eff]))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Words that are no English, behind one that looks like an English auxiliary. A name has a capital: "Łódź"."""
 
 TASK_WORDS: Mapping[Task, str] = {
     "question": "Where the question asks for several things, list every one that the evidence gives.",
@@ -79,7 +86,7 @@ NOTATION: Mapping[Literal["arrows", "plain"], Mapping[str, str]] = {
 
 def asks_yes_or_no(question: str) -> bool:
     """Whether an English question asks for nothing but yes or no ("Does A border B?")."""
-    return _YES_OR_NO.match(question) is not None
+    return _YES_OR_NO.match(question) is not None and _OTHER_LANGUAGE.match(question) is None
 
 
 def task_labels(task: Task, question: str) -> tuple[str, ...]:
