@@ -22,8 +22,10 @@ _WORD = regex.compile(r"[\p{L}\p{N}\p{M}_]+")
 _ACCENTS = regex.compile(
     r"[[\p{Inherited}\p{Cyrillic}\p{Hebrew}\p{Arabic}\p{Syriac}]&&\p{M}--[\u3099\u309a]]+", regex.VERSION1
 )
-_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
-"""A number: digits in groups of three, or digits with a decimal point or comma."""
+_NUMBER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
+"""A number: digits in groups of three, or digits with a decimal point or comma ("0.925")."""
+_POINT_OR_GROUP = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![.,]?\d)")
+"""Digits whose point may stand before decimals or before a group of three: "3.125"."""
 IN_WORDS = {
     word: str(number)
     for number, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)  # noqa: SIM905
@@ -155,8 +157,18 @@ def numbers(text: str) -> set[str]:
     """The numbers in a text, each in one form, those up to twelve in English words too."""
     found = _NUMBER.findall(unicodedata.normalize("NFKC", text))
     return {IN_WORDS[word] for word in _IN_WORDS.findall(text)} | {
-        re.sub(r"\D", "", number) if re.search(r"\D\d{3}$", number) else number.replace(",", ".") for number in found
+        re.sub(r"\D", "", number) if re.search(r"^[^0].*\D\d{3}$", number) else number.replace(",", ".")
+        for number in found
     }
+
+
+def value_of(text: str) -> float | None:
+    """The only number in a text; None where there is none, where there are several, and where it may be read in two ways ("3.125")."""
+    told = numbers(text)
+    if len(told) != 1 or _POINT_OR_GROUP.search(text):
+        return None
+    value = float(told.pop())
+    return -value if _BELOW_ZERO.match(text.strip()) else value
 
 
 def rounds(answer: str, text: str) -> bool:

@@ -73,6 +73,20 @@ def test_a_text_may_compare_things_itself(text: str, told: str) -> None:
     assert outcome(misfit(["Osk"], walk), deps_of(MemoryGraphStore([]), HashEmbedder())) == told
 
 
+@pytest.mark.parametrize(
+    ("values", "less"), [(("0.925", "0.93"), "0.925"), (("9.5", "12"), "9.5"), (("3.125", "4"), "")]
+)
+def test_a_point_before_three_digits_makes_no_thousands_of_a_fraction(values: tuple[str, str], less: str) -> None:
+    """0.925 was read as 925, so that the lower index won. 3.125 may be a fraction or three thousand: nothing is said."""
+    indices = [
+        triple(key, key, "index", value, literal=True) for key, value in zip(("Chad", "Mali"), values, strict=True)
+    ]
+    question = "Which has the higher index, Chad or Mali?"
+    assert against(question, "Mali", cited=indices) == ""
+    told = f"the question compares, and Mali has {values[1]} where Chad has {less}" if less else ""
+    assert against(question, "Chad", cited=indices) == told
+
+
 def test_the_value_decides_between_two_things() -> None:
     assert against(SMALLER, "Kenya", cited=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
     assert against("Which has more people, Kenya or Uganda?", "Kenya", cited=BOTH) == ""

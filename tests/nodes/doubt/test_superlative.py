@@ -49,6 +49,14 @@ def test_a_qualifier_may_rank_another_thing_first(question: str, first: str, sec
     assert told("Islamabad", BUYERS[1::2]) == second
 
 
+@pytest.mark.parametrize("other", ["-12", "\u221212", "0.975"])
+def test_a_value_below_zero_or_one_is_smaller(other: str) -> None:
+    """-12 was ranked as 12, and 0.975 as 975."""
+    bought = [triple(key, "Osk", "buyer", key, growth=growth) for key, growth in (("Ann", "9"), ("Bea", other))]
+    assert against("Who is the largest buyer of Osk?", "Ann", cited=bought[:1], beside=bought) == ""
+    assert against("Who is the largest buyer of Osk?", "Bea", cited=bought[1:], beside=bought)
+
+
 def test_a_statement_is_ranked_among_those_of_the_same_thing() -> None:
     sold = [
         triple("a", "Ann", "largest buyer of", "Osk", tons="5"),

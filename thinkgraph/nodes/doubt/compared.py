@@ -24,6 +24,7 @@ from thinkgraph.tools.grounding import (
     fold,
     may_name_answer,
     numbers,
+    value_of,
 )
 
 
@@ -151,8 +152,8 @@ class Comparison:
         for one in self.walk.triples:
             # Neither below zero, nor of a unit ("1.2 billion").
             bare = one["literal"] and re.fullmatch(r"[\d\s.,']+", one["object_label"])
-            if bare and len(told := numbers(one["object_label"])) == 1:
-                found[one["relation_label"]][one["subject"]] = float(told.pop())
+            if bare and (value := value_of(one["object_label"])) is not None:
+                found[one["relation_label"]][one["subject"]] = value
         measured = [
             label
             for label, values in found.items()

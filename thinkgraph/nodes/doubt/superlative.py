@@ -14,7 +14,7 @@ from thinkgraph.nodes.doubt.walk import Walk, names_object
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
-from thinkgraph.tools.grounding import chooses_smaller, compared_by, numbers
+from thinkgraph.tools.grounding import chooses_smaller, compared_by, value_of
 from thinkgraph.tools.linking.lexical import stem
 
 YEARS = (1000, 2100)
@@ -112,8 +112,8 @@ def _only_behind(triples: Iterable[str], behind: Collection[str], firsts: Collec
 def _measures(triple: Triple) -> Iterator[tuple[str, float]]:
     """The qualifiers that may measure something, by their numbers: neither a year nor a place in an order."""
     for name, value in triple["qualifiers"]:
-        told = numbers(value)
-        if len(told) == 1 and _NO_MEASURES.isdisjoint(words_of(name)):
-            number = float(told.pop())
-            if measure_of(name) or not YEARS[0] <= number <= YEARS[1]:
-                yield name, number
+        number = value_of(value)
+        if number is None or not _NO_MEASURES.isdisjoint(words_of(name)):
+            continue
+        if measure_of(name) or not YEARS[0] <= number <= YEARS[1]:
+            yield name, number
