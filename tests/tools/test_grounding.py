@@ -51,6 +51,23 @@ def test_a_decimal_is_not_its_digits() -> None:
     assert not holds("12,345", ["12", "345"]), "a number does not reach over lines"
 
 
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("\u0661\u0660\u0660", "100"),
+        ("100", "\u0661\u0660\u0660"),
+        ("\u09e9 \u099f\u09bf", "3 \u099f\u09bf"),
+        ("\u0663\u066b\u0665", "3.5"),
+        ("\u0661\u066c\u0662\u0660\u0660", "1200"),
+    ],
+)
+def test_a_number_is_the_same_in_the_digits_of_any_script(answer: str, value: str) -> None:
+    """An answer in Arabic digits did not stand in a graph that has the common ones, nor the other way round."""
+    assert holds(answer, [f"(Osk) -[size]-> ({value})"])
+    assert not holds(answer, ["(Osk) -[size]-> (77)"])
+    assert fold(answer) == fold(value) or numbers(answer) == numbers(value)
+
+
 @pytest.mark.parametrize("answer", ["yes", "No", "TRUE", "supports", "NOT ENOUGH INFO"])
 def test_a_conclusion_stands_on_its_citation(answer: str) -> None:
     assert holds(answer, [])

@@ -40,6 +40,9 @@ _IN_MAGNITUDES = re.compile(
     re.IGNORECASE,
 )
 """A number like "about 53.8 million"."""
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_OTHER_SIGNS = str.maketrans("\u066b\u066c", ".,")
+"""The decimal and the thousands sign of Arabic numbers."""
 _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
@@ -129,14 +132,20 @@ def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
 
 
 def fold(text: str) -> str:
-    """Text for comparison: compatibility form, no accents, no case, words separated by one space.
+    """Text for comparison: compatibility form, no accents, no case, the digits 0 to 9, words separated by one space.
 
     Accents are what most writers leave out too; marks that are vowels, tones or other letters stay.
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+        text = _compatible(_ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
     # Most names are ASCII without their accents, for which this is faster.
     return " ".join(_ASCII_WORD.findall(text.lower()) if text.isascii() else _WORD.findall(text.casefold()))
+
+
+def _compatible(text: str) -> str:
+    """A text in compatibility form, with the digits 0 to 9 for those of other scripts."""
+    text = unicodedata.normalize("NFKC", text).translate(_OTHER_SIGNS)
+    return _OTHER_DIGIT.sub(lambda digit: str(int(digit[0])), text)
 
 
 def names_in(text: str) -> Iterator[str]:
@@ -155,7 +164,7 @@ def naming(texts: Iterable[str], names: Collection[str]) -> list[str]:
 
 def numbers(text: str) -> set[str]:
     """The numbers in a text, each in one form, those up to twelve in English words too."""
-    found = _NUMBER.findall(unicodedata.normalize("NFKC", text))
+    found = _NUMBER.findall(_compatible(text))
     return {IN_WORDS[word] for word in _IN_WORDS.findall(text)} | {
         re.sub(r"\D", "", number) if re.search(r"^[^0].*\D\d{3}$", number) else number.replace(",", ".")
         for number in found
@@ -186,7 +195,7 @@ def rounds(answer: str, text: str) -> bool:
 
 def _amounts(text: str) -> Iterator[tuple[float, float]]:
     """The numbers in a text with the step that each is rounded to: 100000 of "53.8 million", 0 of one that is written out."""
-    text = unicodedata.normalize("NFKC", text)
+    text = _compatible(text)
     for digits, magnitude in _IN_MAGNITUDES.findall(text):
         whole, _, part = re.sub(r",(?=\d{3}$)", "", digits).replace(",", ".").partition(".")
         step = 10.0 ** (_MAGNITUDES[magnitude.casefold()] - len(part))
@@ -246,7 +255,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
     wanted = fold(answer)
     if not wanted or wanted in DERIVED:
         return bool(wanted)
-    if _BELOW_ZERO.fullmatch(bare := unicodedata.normalize("NFKC", answer).strip()):
+    if _BELOW_ZERO.fullmatch(bare := _compatible(answer).strip()):
         return any(re.search(rf"(?<!\w)[-\u2212]{re.escape(bare[1:])}(?!\d|[.,]\d)", line) for line in lines)
     if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in counts(lines):
         return True
