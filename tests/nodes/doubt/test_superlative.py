@@ -57,6 +57,17 @@ def test_a_value_below_zero_or_one_is_smaller(other: str) -> None:
     assert against("Who is the largest buyer of Osk?", "Bea", cited=bought[1:], beside=bought)
 
 
+@pytest.mark.parametrize(
+    ("question", "relation"),
+    [("What are the largest industries of Osk?", "industry"), ("Who is the older sibling of Osk?", "sibling")],
+)
+def test_a_word_is_a_relations_in_any_form(question: str, relation: str) -> None:
+    """The relation "industry" was not seen in "industries": the lines cited were said to have no two values."""
+    ranked = [triple(end, "Osk", relation, end, share=share) for end, share in (("Ore", "7"), ("Silk", "5"))]
+    assert against(question, "Ore", cited=ranked[:1], beside=ranked) == ""
+    assert against(question, "Silk", cited=ranked[1:], beside=ranked).endswith("Ore has 7 where Silk has 5")
+
+
 def test_a_statement_is_ranked_among_those_of_the_same_thing() -> None:
     sold = [
         triple("a", "Ann", "largest buyer of", "Osk", tons="5"),

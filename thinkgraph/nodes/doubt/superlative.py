@@ -55,7 +55,7 @@ class Superlative:
     def ranking(self, triples: Iterable[Triple]) -> list[Triple]:
         """The statements before whose relation the question has a word that compares ("largest export partner")."""
         words = self.walk.asked.partition(f" {self._word} ")[2].split()[:2] if self._word else []
-        following = set(map(root_of, words))
+        following = set(map(root_of, map(stem, words)))
         return [
             one
             for one in triples
