@@ -86,3 +86,20 @@ def test_a_type_that_is_not_asked_for_is_left_to_the_verifier() -> None:
     rows = [("Arden", "located_in", "Merrow"), ("Arden", "located_in", "Lind")]
     assert settled("In which country is Arden located?", "Lind", rows=rows)
     assert not settled("In which country is Arden located?", "Merrow", rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "right"),
+    [
+        ("Which country does the Osk flow through?", "Arden", True),
+        ("Which country does the Osk not flow through?", "Arden", False),
+        ("Which country doesn't the Osk flow through?", "Arden", False),
+        ("Which country did the Osk flow through in 1990?", "Arden", False),
+        ("Which is the largest country that the Osk flows through?", "Lind", False),
+        ("Which river is the longest that flows through Lind?", "Tarr", False),
+    ],
+)
+def test_a_list_does_not_settle_which_of_its_members_is_meant(question: str, answer: str, *, right: bool) -> None:
+    """What a question does not ask for, or the shorter river, was accepted unverified, as a member of the list."""
+    items, texts, deps = cited(*FLOWS, *SIZES)
+    assert outcome(is_settled([answer], Walk(question, items, texts)), deps) is right

@@ -50,7 +50,7 @@ class Comparison:
 
     def uncompared(self, answers: Sequence[str]) -> str:
         """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
-        question, triples = self.walk.question, self.walk.triples
+        question = self.walk.question
         names = may_name_answer(question) and all(map(self.walk.named, answers))
         if len(answers) > 1 and (chooses(question) or names):
             won = next((one for one in map(self.weighed, zip(answers)) if one and one.mine > one.others), None)
@@ -62,15 +62,20 @@ class Comparison:
             if re.search(rf"\b(?:from|by|with|in|at|on) (?:the )?{re.escape(fold(one))} ", self.walk.asked)
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
-        word = compared_by(question)
-        if not (word and self.walk.asks_with(word)) or any(word in fold(one["relation_label"]) for one in triples):
-            return ""
         # A text may say itself which one is the largest.
-        if self.superlative.ranking(triples) or any(map(compared_by, self._sentences)):
+        ranked = self.superlative.ranking(self.walk.triples)
+        if self.is_told or ranked or any(map(compared_by, self._sentences)):
             return ""
         if self._values() > 1 or (self.walk.communities and not self._is_measured(answers)):
             return ""
         return "the lines cited do not have two values"
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the question compares no values, or a relation says itself which thing is the largest."""
+        word = compared_by(self.walk.question)
+        labels = [fold(one["relation_label"]) for one in self.walk.triples]
+        return not (word and self.walk.asks_with(word)) or any(word in label for label in labels)
 
     def outdone(self, answers: Sequence[str]) -> str:
         """Which value makes another thing the answer, see `weighed`; empty where none does."""

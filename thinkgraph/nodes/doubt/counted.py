@@ -13,10 +13,16 @@ from thinkgraph.tools.linking.lexical import content_tokens, stem
 
 _IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
 _NARROWS = re.compile(
-    r"\b(?:how many (?:of|\w+ (?:that|which|who))|(?:an)?other|besides|except|excluding|without|not|only|also|before|after|since|until|[12]\d{3})\b",
+    r"\b(?:how many (?:of|\w+ (?:that|which|who))|(?:an)?other|besides|except|excluding|without|not|never|neither|\w+n['\u2019]t"
+    r"|only|also|before|after|since|until|[12]\d{3})\b",
     re.IGNORECASE,
 )
-"""Words by which a question counts only some of a list."""
+"""Words by which a question asks for only some of a list, or for what is not in it."""
+
+
+def narrows(question: str) -> bool:
+    """Whether an English question has a word by which it asks for only some of a list, or for what is not in it."""
+    return _NARROWS.search(question) is not None
 
 
 def roots_asked(question: str) -> list[str]:
@@ -80,7 +86,7 @@ def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str
     if listed[-1] == 1 or given <= set(map(str, listed)):
         return ""
     (number,) = given
-    if _NARROWS.search(question) and float(number) < listed[-1]:
+    if narrows(question) and float(number) < listed[-1]:
         return ""
     return f"the lines cited list {' or '.join(map(str, listed))}, not {number}"
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.doubt.asked_kind import asked_for, counted_noun, root_of, words_of
 from thinkgraph.nodes.doubt.compared import Comparison
+from thinkgraph.nodes.doubt.counted import narrows
 from thinkgraph.nodes.doubt.misfit import MAX_LOOKED_UP, is_named, sort_of
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.runtime import requests
@@ -20,7 +21,7 @@ from thinkgraph.tools.linking.lexical import content_tokens
 def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
     """Whether nothing is left for a model to verify of answers that fit their question: one is the larger of two values compared, or how
     long a list is; they are all that several things have in common; or the question names the relations that lead to them, see
-    `is_named`, and no type in the graph is another than what is asked for.
+    `is_named`, and no type in the graph is another than what is asked for. Not if it asks for only some of what these lead to.
 
     Args: as of `misfit`.
     """
@@ -33,7 +34,8 @@ def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
         return _are_all(answers, comparison)
     if counted := counted_noun(walk.question):
         return len(answers) == 1 and _counts(answers[0], counted, walk)
-    if not (yield from is_named(answers, walk)):
+    if narrows(walk.question) or not comparison.is_told or not (yield from is_named(answers, walk)):
+        # A list holds what it does "not" ask for, too, and what is not the longest.
         return False
     asked = asked_for(walk.question)
     if asked is None or asked.kind != "thing" or not asked.sort:
