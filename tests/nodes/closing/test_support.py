@@ -56,6 +56,8 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("How many people live in Gabon?", "349", BORDERS, "words"),
         ("Which countries border Gabon?", "2", BORDERS, "words"),
         ("What is the length of the border of Gabon and Cameroon?", "349", BORDERS, "path"),
+        ("How long is the border of Gabon and Cameroon?", "349", BORDERS, "path"),
+        ("How deep is the river between Gabon and Cameroon?", "349", BORDERS, "words"),
         ("Is Gabon a neighbour of Cameroon?", "yes", BORDERS, "conclusion"),
         # A date tells the year, and no other part of it is one.
         ("In which year was Total founded?", "1924", FOUNDED, "path"),

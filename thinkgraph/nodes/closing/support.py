@@ -105,7 +105,8 @@ class _Held:
         return self._says(sentence) or (dated and bool(_REFERS.match(sentence)) and self._says(before))
 
     def _led_to(self, item: Item) -> Iterator[str]:
-        """What a line leads to: the end of a path, everything in a community, and what the question asks by the name of a qualifier.
+        """What a line leads to: the end of a path, everything in a community, and what the question asks by the name of a qualifier,
+        or by what it measures ("how long" and `length_km`).
 
         What stands before the end counts in a comparison, and where the question names the end.
         """
@@ -116,7 +117,13 @@ class _Held:
             yield from (hop.source for hop in last if not self._named(hop.source))
         if item.community or self._compares or any(self._named(hop.target) for hop in last):
             yield from (end for hop in shown for end in (hop.source, hop.target))
-        yield from (value for hop in shown for name, value in hop.qualifiers if self._says(name))
+        measure = self._asked.measure if self._asked else ""
+        yield from (
+            value
+            for hop in shown
+            for name, value in hop.qualifiers
+            if self._says(name) or (measure and measure_of(name) == measure)
+        )
 
     def _may_be(self, hop: ShownHop) -> bool:
         """Whether a hop's relation may lead to what is asked for: to a number where the question names it, or what it measures, or a count
