@@ -54,19 +54,18 @@ _SMALL = frozenset(
 )
 _ASKS_FOR = re.compile(rf"\b{QUESTION_WORDS}\b.*\?", re.IGNORECASE | re.DOTALL)
 _ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{AUXILIARIES}\b", re.IGNORECASE)
-_HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm)er"
-_DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
+_SIZES = "larg|small|great|long|short|young|old|bigg|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm"
+_HIGHER = rf"(?:{_SIZES}|high|low)er"
+_DEGREE = rf"{_HIGHER}|(?:{_SIZES})est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
 _MORE = rf"\b(?:more|less|fewer|{_HIGHER})\b"
-_MOST = r"\b(?:most|least|fewest|(?:larg|small|great|long|short|young|old|bigg|high|low|deep)est)\b"
+_MOST = rf"\b(?:most|least|fewest|(?:{_SIZES}|high|low)est)\b"
 _CHOOSES = re.compile(
     # "Which is the largest, A or B?"; "the largest lakes of A or B" leave nothing to choose.
     rf"^(?!.*\bthan\b).*(?:{_MORE}.*\bor\b|{_MOST}[^,:]*[,:][^,:]*\bor\b[^,:]*\?$|\bwhich of (?:the two|them)\b.*{_MORE})",
     re.IGNORECASE | re.DOTALL,
 )
-_SMALLER = re.compile(
-    r"\b(?:less|fewer|least|fewest|poorer|colder|(?:small|short|low|young)(?:er|est))\b", re.IGNORECASE
-)
+_SMALLER = re.compile(r"\b(?:less|fewer|least|fewest|(?:small|short|low|young|poor|cold)(?:er|est))\b", re.IGNORECASE)
 _SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
 _WHICH_OF = re.compile(r"\bwhich(?: one)? of\b.*\band\b", re.IGNORECASE | re.DOTALL)
 _COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)
@@ -106,6 +105,11 @@ def compared_by(question: str) -> str:
     """The word by which an English question compares values ("smallest", "older"); empty where it does not."""
     found = _COMPARES_VALUES.search(_LIKE_A_NAME.sub("", question))
     return found[0].casefold() if found else ""
+
+
+def says_most(label: str) -> bool:
+    """Whether a relation's label is a superlative itself ("highest point")."""
+    return re.search(_MOST, label, re.IGNORECASE) is not None
 
 
 def chooses(question: str) -> bool:

@@ -46,6 +46,7 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("Where is Ecuador's highest point?", "Chimborazo", ANDES, "words"),
         ("Which is higher, Chimborazo or Cotopaxi?", "Chimborazo", ANDES, "path"),
         ("Whose highest point has an elevation of 6267 metres?", "Ecuador", ANDES, "path"),
+        ("What is the deepest lake in Osk?", "Tarr", "(Osk) -[lake]-> (Tarr) -[depth m]-> (400)", "path"),
         ("Which countries border Gabon?", "Cameroon", BORDERS, "path"),
         ("Which countries border Gabon?", "Cameroon, which shares a border with Gabon", BORDERS, "path"),
         ("How many countries border Gabon?", "2", BORDERS, "count"),

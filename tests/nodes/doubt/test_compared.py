@@ -74,6 +74,25 @@ def test_a_text_may_compare_things_itself(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        ("Which is the tallest: Tarr or Varn?", "Varn", "Tarr"),
+        ("Which is the coldest: Tarr or Varn?", "Tarr", "Varn"),
+        ("Which is the poorest: Tarr or Varn?", "Tarr", "Varn"),
+    ],
+)
+def test_a_superlative_compares_as_its_comparative_does(question: str, right: str, wrong: str) -> None:
+    """The word "taller" compared and "tallest" did not, nor did "deepest" where "longest" did."""
+    values = [triple(key, key, "level", value, literal=True) for key, value in (("Tarr", "4"), ("Varn", "9"))]
+    assert against(question, right, cited=values) == ""
+    assert against(question, wrong, cited=values).startswith(f"the question compares, and {right} has ")
+    peak = [triple("p", "Osk", "highest point", "Tarr")]
+    assert against("What is the tallest mountain of Osk?", "Tarr", cited=peak) == "", "the relation says so"
+    lake = [triple("v", "Osk", "lake", "Varn")]
+    assert against("Which lake in Osk is the deepest?", "Varn", cited=lake) == ALONE
+
+
+@pytest.mark.parametrize(
     ("values", "less"), [(("0.925", "0.93"), "0.925"), (("9.5", "12"), "9.5"), (("3.125", "4"), "")]
 )
 def test_a_point_before_three_digits_makes_no_thousands_of_a_fraction(values: tuple[str, str], less: str) -> None:

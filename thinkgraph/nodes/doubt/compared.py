@@ -24,6 +24,7 @@ from thinkgraph.tools.grounding import (
     fold,
     may_name_answer,
     numbers,
+    says_most,
     value_of,
 )
 
@@ -75,7 +76,7 @@ class Comparison:
         """Whether the question compares no values, or a relation says itself which thing is the largest."""
         word = compared_by(self.walk.question)
         labels = [fold(one["relation_label"]) for one in self.walk.triples]
-        return not (word and self.walk.asks_with(word)) or any(word in label for label in labels)
+        return not (word and self.walk.asks_with(word)) or any(word in label or says_most(label) for label in labels)
 
     def outdone(self, answers: Sequence[str]) -> str:
         """Which value makes another thing the answer, see `weighed`; empty where none does."""
