@@ -364,6 +364,9 @@ def test_labels_are_the_only_answers() -> None:
             parse("judge", json.dumps({"sufficient": True, "answers": [said]}), shape)
     with pytest.raises(BadReplyError, match="from: SUPPORTS, REFUTES"):
         parse("judge", '{"sufficient": true, "answers": ["maybe"], "evidence": []}', shape)
+    with pytest.raises(BadReplyError, match="one of these alone: SUPPORTS, REFUTES"):
+        # Both were taken, and a conclusion needs no line that holds it.
+        parse("judge", '{"sufficient": true, "answers": ["supports", "refutes"], "evidence": []}', shape)
 
 
 def test_a_label_may_come_as_a_truth_value() -> None:

@@ -82,7 +82,7 @@ def test_bounds_follow_what_the_prompt_shows() -> None:
     judge = schema("judge", Shape(evidence=3))
     assert judge["evidence"]["maxItems"] == 3
     assert judge["answers"]["maxItems"] >= 60, "one line may list sixty answers"
-    assert schema("judge", Shape(labels=("true", "false")))["answers"]["maxItems"] == 2
+    assert schema("judge", Shape(labels=("true", "false")))["answers"]["maxItems"] == 1, "a claim is not both"
 
 
 def test_the_limit_on_a_reply_follows_what_it_may_hold() -> None:

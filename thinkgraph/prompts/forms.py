@@ -216,7 +216,7 @@ def pairs_form(shape: Shape) -> ReplyForm:
 def judge_form(shape: Shape) -> ReplyForm:
     """Whether the evidence is sufficient, what follows from it and where it stands; with `scores`, what to go on with where it is not."""
     lines = max(0, shape.evidence - (0 if "scores" in shape.fields else len(shape.unseen)))
-    most = len(shape.labels) or _MOST_ANSWERS + 10 * lines
+    most = 1 if shape.labels else _MOST_ANSWERS + 10 * lines
     answer = {"type": "string", "enum": list(shape.labels)} if shape.labels else text()
     verdict = {"sufficient": _BOOLEAN}
     given = {"answers": list_of(answer, most)}

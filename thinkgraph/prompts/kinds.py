@@ -229,6 +229,8 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
         known = {label.casefold(): label for label in shape.labels}
         given = [_AFTER_LABEL.split(answer.casefold().strip(), maxsplit=1)[0] for answer in answers]
         answers = list(dict.fromkeys(known[answer] for answer in given if answer in known))
+        if len(answers) > 1:
+            raise BadReplyError(f'"answers" must hold one of these alone: {", ".join(shape.labels)}')
     # "Unknown" is no answer, whatever is said beside it.
     sufficient = truth(value["sufficient"], "sufficient") and not declined
     if sufficient and not answers:
