@@ -101,6 +101,8 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
         ("pick", '{"numbers": 3}', [3]),
         ("pick", '{"numbers": "[1], [3]"}', [1, 3]),
         ("pick", '{"numbers": ["1, 3", "4 and 5"]}', [1, 3, 4, 5]),
+        # A line of statements begins with a bracket.
+        ("pick", '{"numbers": ["[2] (Osk) -[town]-> (Ard)", "5. (1984)", "3(a)", "(4)"]}', [2, 5, 4]),
         ("pick", '{"numbers": ["[2] river of 9 towns", "4. capital", "5: x", "3 rivers", "2.5"]}', [2, 4, 5]),
         ("pick", '{"numbers": [{"number": 2, "why": "fits"}, {"option": "[4]"}, {"id": 3, "index": 1}]}', [2, 4]),
         ("pick", '{"Auswahl": [2, 5], "why": "x"}', [2, 5]),

@@ -34,8 +34,8 @@ first, so nothing within them is changed.
 """
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _LISTED = re.compile(r"[\[(#]?\d{1,9}[\])]?\.?(?:(?: ?[,;&] ?| and | )[\[(#]?\d{1,9}[\])]?\.?)*")
-_BEFORE_LABEL = re.compile(r"\s*(?:\[(\d{1,9})\]|(\d{1,9})[.:)](?=\s))\s*[^\W\d]")
-"""A number followed by the words of its line: "[2] capital of", "2. capital of"."""
+_BEFORE_LABEL = re.compile(r"\s*(?:\[(\d{1,9})\]|(\d{1,9})[.:)](?=\s))\s*(?:\(|[^\W\d])")
+"""A number followed by its line: "[2] capital of", "2. capital of", "[2] (Panama) -[capital]-> (Panama City)"."""
 _MARKS = re.compile(r"(?:\s*(?:\[\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20}\]|\u3010[^\u3010\u3011]{0,40}\u3011))+\.?$")
 """Citation marks after an answer: "Paris [2]", "Paris [1, 3]"."""
 _AROUND = (("**", "**"), ("*", "*"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"), ("`", "`"))
