@@ -32,7 +32,7 @@ def triple(key: str, subject: str, relation: str, end: str, *, literal: bool = F
 def deps_of(graph: MemoryGraphStore, embedder: Any) -> Any:
     """What the operations of a flow are carried out with, over a graph and an encoder."""
     return SimpleNamespace(
-        call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest),
+        call=lambda method, ids, *rest, **named: getattr(graph, method.removeprefix("graph."))(ids, *rest, **named),
         knowledge=SimpleNamespace(embedder=embedder, linker=StandardLinker(graph)),
     )
 

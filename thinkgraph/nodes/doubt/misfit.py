@@ -39,12 +39,14 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.tasks import asks_yes_or_no
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
+from thinkgraph.state.knowledge import Entity, Relation, Step, both_ends, ends_of, far_end
 from thinkgraph.tools.grounding import YES_OR_NO, fold, may_name_answer, naming
 from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
+MAX_ENDS = 1000
+"""Most ends of one relation that are looked through for what the question names."""
 ON_THE_WAY = "on the way to it"
 _BARE = re.compile(r"\d+(?: \d+)*")
 _VAGUE = frozenset(["all", "both", "couple", "few", "half", "many", "most", "no", "pair", "several", "single", "some"])
@@ -324,9 +326,19 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str
             noun_stem(edge["label"]) in walk.words
             and edge["name"] not in walk.relations
             and not (walk.compares or walk.communities)
+            and not (yield from _meets_named(edge, walk))
         ):
             return _words(asked, answer, ON_THE_WAY)
     return ""
+
+
+def _meets_named(edge: Relation, walk: Walk) -> Flow[bool]:
+    """Whether a relation leads to something that the question names, and so tells which one is meant ("Which country borders Mali and …"):
+    a round trip.
+    """
+    step = Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
+    (found,) = yield from requests.neighbours([step], limit=MAX_ENDS, seed=0)
+    return any(walk.named(far_end(one, edge["entity"])[1]) for one in found["triples"])
 
 
 def _by_naming_relation(
