@@ -267,12 +267,14 @@ class Walk:
         return names_doer(relation) and not roots.isdisjoint(map(root_of, words_of(relation)))
 
     def is_asked_about(self, answer: str, asked: AskedKind | None) -> bool:
-        """Whether an answer is a thing that the question only asks about: the question names it, and no statement makes it what is asked
-        for of another thing named. If it is not known what is asked for, any statement about both of them counts.
+        """Whether an answer is a thing that the question only asks about: the question names it, and no statement leads from it to itself
+        or makes it what is asked for of another thing named. If it is not known what is asked for, any statement about both of them counts.
         """
+        ids = self.about(answer).ids
         return (
-            bool(self.about(answer).ids)
+            bool(ids)
             and self.named(answer)
+            and not any(one["subject"] == one["object"] and one["object"] in ids for one in self.triples)
             and not any(
                 (asked is None or asked.named_by(triple["relation_label"])) and self.named(other)
                 for triple in self.triples

@@ -1,4 +1,4 @@
-"""Questions with two conditions on one thing: each leads from it to something that the question names."""
+"""Relations that lead back to what the question names: those of a second condition, and of a thing to itself."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ def test_what_joins_it_to_something_else_leads_on() -> None:
     assert against(BOTH, "Merrow", cited=BORDERS[1:], graph=GRAPH) == on_the_way.format("country")
     mayor = "Who is the mayor of the capital of the country that borders Arden?"
     assert against(mayor, "Merrow", cited=BORDERS[1:], graph=GRAPH) == on_the_way.format("a person")
+
+
+def test_who_did_it_to_himself_is_named_by_the_question() -> None:
+    """Judas was "what it asks about" in every search, whatever statement said that he did it."""
+    himself, other = triple("j", "Judas", "killed by", "Judas"), triple("a", "Judas", "killed by", "Arne")
+    assert against("Who killed Judas?", "Judas", cited=[himself]) == ""
+    assert against("Who killed Judas?", "Judas", cited=[other]).endswith("Judas is what it asks about")
