@@ -233,6 +233,39 @@ def test_a_number_may_be_rounded_to_millions(answer: str, *, held: bool) -> None
     assert holds(answer, ["(Varn) -[capital]-> (Osk); -[population]-> (53771296)"]) is held
 
 
+@pytest.mark.parametrize(
+    ("answer", "held"),
+    [
+        ("386 km", "(Osk) -[length]-> (386)"),
+        ("386 km", "(Osk) -[length_km]-> (386)"),
+        ("386 kilometers", "text | Osk | | It is 386 km long and 3 m deep."),
+        ("386 km\u00b2", "(Osk) -[area sq km]-> (386)"),
+        ("4,027 metres", "(Osk) -[elevation]-> (4027)"),
+        ("5,800,000 people", "(Osk) -[population]-> (5800000)"),
+        ("349 km", "(Osk) -[border]-> (Varn {length=349})"),
+        ("23 percent", "text | Osk | | It has 23% of the 386 km."),
+    ],
+)
+def test_a_number_may_have_the_unit_that_its_line_leaves_out(answer: str, held: str) -> None:
+    """Models add it: the right length was unknown."""
+    assert holds(answer, [held])
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        ("386 km", "(Osk) -[length mi]-> (386)"),
+        ("386 km", "(Osk) -[area km2]-> (386)"),
+        ("386 km", "(Osk) -[length]-> (387)"),
+        ("386 m", "text | Osk | | It is 386 km long and 3 m deep."),
+        ("386 sheep", "(Osk) -[length]-> (386)"),
+        ("386 m", "text | Osk | | Of the 386 lakes it is the third."),
+    ],
+)
+def test_a_number_in_another_unit_is_another(answer: str, line: str) -> None:
+    assert not holds(answer, [line])
+
+
 def test_a_rounded_number_tells_no_digits() -> None:
     told = ["text | Varn | | It has 53.8 million people."]
     assert holds("53.8 million", told)

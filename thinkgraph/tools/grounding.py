@@ -43,6 +43,44 @@ _IN_MAGNITUDES = re.compile(
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _OTHER_SIGNS = str.maketrans("\u066b\u066c", ".,")
 """The decimal and the thousands sign of Arabic numbers."""
+UNITS = {
+    word: unit
+    for unit, words in {
+        "km": "kilometers kilometer kilometres kilometre km",
+        "m": "meters meter metres metre m",
+        "mi": "miles mile mi",
+        "cm": "centimeters centimeter centimetres centimetre cm",
+        "mm": "millimeters millimeter millimetres millimetre mm",
+        "ft": "feet foot ft",
+        "yd": "yards yard",
+        "ha": "hectares hectare ha",
+        "acre": "acres acre",
+        "kg": "kilograms kilogram kg",
+        "g": "grams gram",
+        "t": "tonnes tonne tons ton",
+        "lb": "pounds pound",
+        "l": "liters liter litres litre",
+        "%": "percent pct %",
+        "degree": "degrees degree",
+        "year": "years year",
+        "month": "months month",
+        "week": "weeks week",
+        "day": "days day",
+        "hour": "hours hour",
+        "minute": "minutes minute",
+        "second": "seconds second",
+        "usd": "dollars dollar usd",
+        "eur": "euros euro eur",
+        "person": "people persons inhabitants residents",
+    }.items()
+    for word in words.split()
+}
+"""Units by their words: those of one unit are the same."""
+_UNIT = rf"(?:(?:square|sq\.?|cubic)[\s_]+)?(?:{'|'.join(UNITS)})[23]?(?![^\W_])"
+_IN_UNITS = re.compile(rf"(?P<number>{_NUMBER.pattern})[\s\u00a0-]*(?P<unit>{_UNIT})?", re.IGNORECASE)
+_COUNTS = re.compile(r"[^\W\d_]")
+"""A word behind a number, and the spaces after it: "79 lakes"."""
+_NAMED_UNIT = re.compile(rf"(?<![^\W_]){_UNIT}", re.IGNORECASE)
 _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
@@ -197,6 +235,25 @@ def rounds(answer: str, text: str) -> bool:
     return any(abs(value - other) <= most for other, wide in _amounts(text) if step or wide)
 
 
+def _is_measured(answer: re.Match[str], line: str) -> bool:
+    """Whether a line has the number of an answer with a unit ("386 km"), in that unit or, as a value alone, in none."""
+    unit, text = _unit_of(answer["unit"]), _compatible(line)
+    # A unit that does not stand behind the number may stand in the relation: "length km".
+    fits_alone = unit in (set(map(_unit_of, _NAMED_UNIT.findall(text))) or {unit})
+    same = [one for one in _IN_UNITS.finditer(text) if numbers(one["number"]) == numbers(answer["number"])]
+    return any(
+        _unit_of(one["unit"]) == unit if one["unit"] else fits_alone and not _COUNTS.match(text, one.end())
+        for one in same
+    )
+
+
+def _unit_of(words: str) -> str:
+    """One form of a unit: "km2" of "square kilometres"."""
+    *before, word = re.split(r"[\s_]+", words.casefold())
+    power = "3" if "cubic" in before else "2" if before else word[-1:] if word[-1:] in "23" else ""
+    return UNITS[word.rstrip("23")] + power
+
+
 def _amounts(text: str) -> Iterator[tuple[float, float]]:
     """The numbers in a text with the step that each is rounded to: 100000 of "53.8 million", 0 of one that is written out."""
     text = _compatible(text)
@@ -269,6 +326,8 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
         return any(numbers(answer) & numbers(line) or rounds(answer, line) for line in lines)
     if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
+    if (measured := _IN_UNITS.fullmatch(bare)) and measured["unit"]:
+        return any(_is_measured(measured, line) for line in lines)
     if is_day(answer):
         # Its parts may stand in two other days.
         return any(is_day_in(answer, line) for line in lines)

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
+from thinkgraph.tools.grounding import UNITS
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
 _COUNTS = re.compile(
@@ -47,8 +48,7 @@ _TELLS_TO = re.compile(
     r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?(?!(?:wh(?:om?|ich|at|en|ere)|how)\b)", re.IGNORECASE
 )
 UNIT = re.compile(
-    r" (?:(?:square|sq|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)s?|grams?|lit(?:er|re)s?)|km|miles?|feet|foot|yards?|acres?"
-    r"|hectares?|years?|months?|weeks?|days?|hours?|minutes?|seconds?|tons?|tonnes?|pounds?|dollars?|euros?|percent|degrees?)\b",
+    rf" (?:(?:square|sq|cubic) )?(?:{'|'.join(word for word, unit in UNITS.items() if unit != 'person')})\b",
     re.IGNORECASE,
 )
 _COPULA = r"^(?: (?:is|are|was|were)|['\u2019]s) "
