@@ -128,6 +128,15 @@ def test_punctuation_and_length_hide_no_name(text: str, first: str) -> None:
     assert (found[0]["entity"]["id"], found[0]["method"]) == (first, "exact")
 
 
+@pytest.mark.parametrize("of_graph", ["'", "\u2019"])
+@pytest.mark.parametrize("typed", ["'", "\u2019"])
+def test_a_name_is_found_whichever_apostrophe_is_typed(typed: str, of_graph: str) -> None:
+    """Phones type the curved one: a straight name was found by its words alone, beside others that share them."""
+    graph = FakeGraph([(entity("tonga", f"Nuku{of_graph}alofa"), []), (entity("bay", f"Nuku{of_graph}alofa Bay"), [])])
+    (link,) = StandardLinker(graph).link([f"Which country is Nuku{typed}alofa the capital of?"])[0]
+    assert (link["entity"]["id"], link["method"], link["mention"]) == ("tonga", "exact", f"Nuku{typed}alofa")
+
+
 def test_vowel_signs_are_parts_of_words() -> None:
     linker = StandardLinker(
         FakeGraph(

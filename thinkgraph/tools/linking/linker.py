@@ -36,6 +36,8 @@ _OTHERWISE = 0.03
 _MIN_SHARE, _MIN_LIKENESS, _MIN_COSINE = 0.5, 0.7, 0.3
 _MIN_FUZZY = 4
 """Letters of the shortest stretch that may be misspelt."""
+_APOSTROPHES = str.maketrans("'\u2019\u2018\u02bb\u02bc", "\u2019" + 4 * "'")
+"""Curved apostrophes, as phones and word processors write them, for straight ones, and the other way round."""
 
 
 class NearestEntities(Protocol):
@@ -144,12 +146,10 @@ class StandardLinker:
     def _by_name(self, work: list[_Text], namesakes: int) -> list[_Named]:
         """The spans that have a name, the longest first, and none that overlaps another."""
         names: dict[str, str] = {}
-        wanted: list[list[tuple[Span, str]]] = []
+        wanted: list[list[tuple[Span, list[str]]]] = []
         for text in work:
             spans = [span for span in text.mentions.spans if not negligible(span, text.mentions)]
-            wanted.append([(span, normal_name(text.mentions.said(span))) for span in spans])
-            for span, key in wanted[-1]:
-                names.setdefault(key, text.mentions.said(span))
+            wanted.append([(span, _ways(text.mentions.said(span), names)) for span in spans])
         if not names:
             return []
         count_round_trip()
@@ -160,10 +160,11 @@ class StandardLinker:
             pairs.sort(
                 key=lambda pair: (pair[0].start - pair[0].end, -pair[0].quoted, -pair[0].capitals, pair[0].start)
             )
-            for span, key in pairs:
-                if found[key] and free(span, text.taken):
+            for span, keys in pairs:
+                matches = next(filter(None, (found[key] for key in keys)), None)
+                if matches and free(span, text.taken):
                     text.taken.append(span)
-                    chosen.append((text, span, found[key]))
+                    chosen.append((text, span, matches))
         return chosen
 
     @staticmethod
@@ -246,6 +247,14 @@ class StandardLinker:
             for entity, cosine in near:
                 if cosine >= _MIN_COSINE:
                     text.add(entity, span, "vector", _FUZZY * 0.99 * cosine)
+
+
+def _ways(said: str, names: dict[str, str]) -> list[str]:
+    """The keys that a mention is looked up under, as it is written first; they are added to `names`."""
+    ways = {normal_name(way): way for way in (said, said.translate(_APOSTROPHES))}
+    for key, way in ways.items():
+        names.setdefault(key, way)
+    return list(ways)
 
 
 def _name_score(text: _Text, span: Span, match: Match, rank: int, near: float) -> float:
