@@ -137,6 +137,15 @@ def test_a_name_is_found_whichever_apostrophe_is_typed(typed: str, of_graph: str
     assert (link["entity"]["id"], link["method"], link["mention"]) == ("tonga", "exact", f"Nuku{typed}alofa")
 
 
+def test_words_with_accents_are_those_without(tmp_path: Path) -> None:
+    """The store found "Sao Tome" for "São Tomé", and the linker passed it over for "São Paulo", which has an accent in common."""
+    path = tmp_path / "graph.sqlite"
+    built_graph(path, in_batches((name, "in", "world", (), None) for name in ("Sao Tome Harbour", "São Paulo")))
+    with SqliteGraphStore(path) as graph:
+        links = StandardLinker(graph).link(["Where is São Tomé?"])[0]
+    assert [(link["entity"]["id"], link["method"]) for link in links][:1] == [("Sao Tome Harbour", "fulltext")]
+
+
 def test_vowel_signs_are_parts_of_words() -> None:
     linker = StandardLinker(
         FakeGraph(

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Protocol
 from rapidfuzz.distance import OSA
 
 from thinkgraph.tools.encoders.embeddings import embed_array
-from thinkgraph.tools.linking.lexical import bag, query_tokens, tokens
+from thinkgraph.tools.linking.lexical import bag, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
-from thinkgraph.tools.linking.names import normal_name, well_formed
+from thinkgraph.tools.linking.names import folded, normal_name, well_formed
 from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.protocols import GraphStore, call_checked
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from thinkgraph.state.knowledge import Entity, Link, LinkMethod, Match
@@ -283,8 +284,10 @@ def _best(graded: Sequence[tuple[float, Match]]) -> list[tuple[float, Match]]:
 
 def _explained(text: _Text, span: Span) -> bool:
     """Whether full text found an entity whose name has all the words of the stretch: then it is not misspelt."""
-    words = bag(text.mentions.said(span))
-    return any(link["start"] == span.start and not words - bag(link["entity"]["label"]) for link in text.links.values())
+    words = _words(text.mentions.said(span))
+    return any(
+        link["start"] == span.start and not words - _words(link["entity"]["label"]) for link in text.links.values()
+    )
 
 
 def _spelt_out(text: _Text, span: Span) -> bool:
@@ -294,21 +297,26 @@ def _spelt_out(text: _Text, span: Span) -> bool:
 
 def _named(text: _Text) -> bool:
     """Whether an entity was found whose whole name stands in the text, perhaps misspelt."""
-    words = bag(text.mentions.text)
-    return any(link["method"] == "fuzzy" or not bag(link["entity"]["label"]) - words for link in text.links.values())
+    words = _words(text.mentions.text)
+    return any(link["method"] == "fuzzy" or not _words(link["entity"]["label"]) - words for link in text.links.values())
 
 
 def _shares(name: str, query: str) -> tuple[float, float]:
     """The share of the name's words that the query has, and the other way round."""
-    of_name, of_query = bag(name), bag(query)
+    of_name, of_query = _words(name), _words(query)
     common = (of_name & of_query).total()
     return common / max(of_name.total(), 1), common / max(of_query.total(), 1)
 
 
+def _words(text: str) -> Counter[str]:
+    """The words that a text is looked for by, without accents: the stores find them so."""
+    return bag(folded(text))
+
+
 def _where(text: _Text, name: str) -> Span | None:
     """The first left-over word that the name shares."""
-    shared = set(query_tokens(name))
+    shared = set(_words(name))
     for word in text.rest:
-        if shared.intersection(tokens(word.text)):
+        if shared.intersection(tokens(folded(word.text))):
             return Span(word.start, word.end, 1)
     return None
