@@ -159,7 +159,7 @@ def _file() -> tuple[Path, dict[str, Any]]:
     try:
         # Some editors on Windows begin a file with a byte order mark, which TOML does not know.
         return path, tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -170,7 +170,7 @@ def _from_text(name: str, text: str, variable: str) -> Any:
     if name in {"model", "models", "settings"} and text.startswith("{"):
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"{variable} is no JSON object: {error}") from None
     if name != "settings":
         return text

@@ -106,6 +106,8 @@ def test_paths_hold_from_the_files_own_folder(
         ("[settings]\nwidth = 0", "setting 'width': Input should be greater than or equal to 1"),
         ("kb = ", "is no TOML: "),
         ("method = 'tog3'", "'method': there is no method 'tog3'; known: "),
+        pytest.param(f"[settings]\nwidth = {'9' * 5000}", "is no TOML: Exceeds the limit", id="many digits"),
+        pytest.param(f"kb = {'[' * 3000}{']' * 3000}", "is no TOML: maximum recursion", id="deep"),
     ],
 )
 def test_what_is_refused(write: Any, cli: Run, text: str, words: str) -> None:
@@ -141,6 +143,7 @@ def test_a_byte_order_mark_is_no_error(write: Any) -> None:
         ("MODEL", '{"default": "openai:a", "tog2.nope": "openai:b"}', "THINKGRAPH_MODEL: 'model': there is no role"),
         ("MODEL", '{"tog2": "openai:a"}', "THINKGRAPH_MODEL: 'model': models by role need a 'default' too"),
         ("METHOD", "tog3", "THINKGRAPH_METHOD: 'method': there is no method 'tog3'"),
+        pytest.param("SETTINGS", '{"a":' + "[" * 30000, "THINKGRAPH_SETTINGS is no JSON object", id="deep"),
     ],
 )
 def test_what_is_refused_of_the_environment(
