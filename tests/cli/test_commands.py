@@ -54,6 +54,16 @@ def test_wrong_usage_is_one_line(cli: Run, words: list[str]) -> None:
     assert "\x1b" not in done.err
 
 
+@pytest.mark.parametrize(
+    "words", [["ask", "x", "--kb"], ["ask", "x", "--plot"], ["bench", "--data"], ["batch", "--out", "x"]]
+)
+def test_a_home_of_nobody_is_no_internal_error(cli: Run, words: list[str]) -> None:
+    """`~name` stands for a user's home; where there is no such user, the command ended in an internal error."""
+    done = cli(*words, "~nobody-here/x.svg")
+    assert done.code == 2
+    assert "a path begins with ~" in done.line
+
+
 def test_doctor(cli: Run, kb: str, served: ModelServer) -> None:
     done = cli("doctor", "--kb", kb, "--model", MODEL)
     assert done.code == 0, done.out

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from thinkgraph.cli.show import heed_sigterm, stopped_code, write_line
-from thinkgraph.errors import ThinkGraphError
+from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.version import VERSION
 
@@ -106,6 +106,9 @@ def _explained(error: Exception) -> tuple[str, int]:
     if isinstance(error, ThinkGraphError):
         return str(error), error.exit_code
     name = error.__class__.__name__
+    if isinstance(error, RuntimeError) and "home directory" in str(error):
+        # Of `Path.expanduser`, which every command has paths for.
+        return "a path begins with ~ and a name that has no home here: write it out", UsageError.exit_code
     if isinstance(error, OSError | sqlite3.Error):
         return f"{name}: {error}; check free space and permissions", 1
     return f"internal error ({name}: {error}); set THINKGRAPH_DEBUG=1 for the traceback", INTERNAL_ERROR
