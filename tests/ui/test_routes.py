@@ -368,6 +368,22 @@ def test_every_kind_of_change_is_heeded(
         assert any("took office as president" in text for text in read["best"])
 
 
+@pytest.mark.parametrize(("broken", "kept"), [("of Guyana\ud800", "of Guyana?"), ("of\0Guyana", "of Guyana")])
+def test_half_a_character_in_a_changed_question_is_no_internal_error(
+    client: TestClient, broken: str, kept: str
+) -> None:
+    """A question that is asked may hold half a character; one that was changed to hold it could not be kept."""
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    ended(client, thread)
+    moment = next(one for one in client.get(f"/api/runs/{thread}/moments").json() if "question" in one["texts"])
+    asked = {"checkpoint": moment["id"], "question": broken}
+    # As a browser sends it: escaped.
+    sent = {"content": json.dumps(asked), "headers": {"content-type": "application/json"}}
+    forked = client.post(f"/api/runs/{thread}/fork", **sent)
+    assert forked.status_code == 200, forked.text
+    assert ended(client, forked.json()["thread"])["question"] == kept
+
+
 def test_what_is_indexed_is_what_kb_info_says(client: TestClient, capsys: pytest.CaptureFixture[str]) -> None:
     lines = client.get("/api/indexed").json()["lines"]
     capsys.readouterr()

@@ -10,6 +10,7 @@ from typing import Any
 from langgraph.types import Overwrite
 from typing_extensions import TypedDict
 
+from thinkgraph.cli.ask import kept_words
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 from thinkgraph.graphs.build import Graph
@@ -148,12 +149,12 @@ def changes(
         labels = _labels(state)
         words += [f"not from {one_line(_step(kept[key], labels))}" for key in forbid if key in kept]
     if "clues" in asked and moment["clues"]:
-        update["clues"] = [one[:MOST_TEXT] for one in _strings(asked, "clues") if one.strip()]
+        update["clues"] = [kept_words(one)[:MOST_TEXT] for one in _strings(asked, "clues") if one.strip()]
         words.append(f"clues: {'; '.join(map(one_line, update['clues']))}")
     for name in moment["texts"]:
         text = asked.get(name)
         if isinstance(text, str) and text.strip() and text.strip() != state.get(name):
-            update[name] = text.strip()[:MOST_TEXT]
+            update[name] = kept_words(text)[:MOST_TEXT]
             words.append(f"{name}: {one_line(update[name])}")
     return update, words
 
