@@ -98,7 +98,7 @@ def _item(number: int, line: str) -> BatchItem:
     if not isinstance(value, dict):
         return BatchItem(name, "", number, "neither a JSON object nor a string", is_json=False)
     given = value.get("id")
-    if isinstance(given, str | int) and not isinstance(given, bool) and str(given).strip():
+    if isinstance(given, str | int | float) and not isinstance(given, bool) and str(given).strip():
         name = str(given)
     question = value.get("question")
     if not isinstance(question, str) or not question.strip():

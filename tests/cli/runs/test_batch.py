@@ -19,7 +19,7 @@ from replies import Fault, Hang
 
 import thinkgraph
 from thinkgraph.errors import ModelError, UsageError
-from thinkgraph.eval.batch import BatchItem, finished, run_batch
+from thinkgraph.eval.batch import BatchItem, finished, read_items, run_batch
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.models.offline import OfflineChatModel
 
@@ -58,6 +58,12 @@ def test_errors_stand_beside_the_answers(cli: Run, tmp_path: Path, kb: str, serv
     assert "0 answered, 0 failed, 2 answered before, 3 failed before" in twice.err
     assert twice.code == 1
     assert (out.read_bytes(), len(served.calls)) == before
+
+
+def test_an_id_that_is_a_number_is_kept(tmp_path: Path) -> None:
+    """Tables with a gap in a column make 7.0 of 7: such an id was replaced by the number of its line, without a word."""
+    file = _file(tmp_path, *({"id": name, "question": QUESTION} for name in (7.0, 8, None, True)))
+    assert [item.id for item in read_items(Path(file))] == ["7.0", "8", "line-3", "line-4"]
 
 
 def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path, kb: str, served: ModelServer) -> None:
