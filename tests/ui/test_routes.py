@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -382,6 +383,42 @@ def test_half_a_character_in_a_changed_question_is_no_internal_error(
     forked = client.post(f"/api/runs/{thread}/fork", **sent)
     assert forked.status_code == 200, forked.text
     assert ended(client, forked.json()["thread"])["question"] == kept
+
+
+def _answered(client: TestClient, kind: str, message: dict[str, str]) -> list[Any]:
+    """What the application sends for a POST, or a web socket, of which `message` is all that comes."""
+    sent: list[Any] = []
+    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    headers = {"host": "127.0.0.1", "content-type": "application/json", "cookie": cookie}
+
+    async def receive() -> dict[str, str]:
+        return message
+
+    async def send(one: Any) -> None:
+        sent.append(one)
+
+    scope = {
+        "type": kind,
+        "method": "POST",
+        "path": "/api/runs",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+    asyncio.run(client.app(scope, receive, send))
+    return sent
+
+
+def test_a_sender_who_goes_away_leaves_no_traceback_in_the_log(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A request that ended in the middle was logged as a fault of the page, with its traceback."""
+    assert _answered(client, "http", {"type": "http.disconnect"})[0]["status"] == 400
+    assert not caplog.records
+
+
+def test_a_web_socket_is_refused(client: TestClient) -> None:
+    """Nothing was sent, which a server takes for a fault: status 500, and an error in the log, for whoever knocks."""
+    assert _answered(client, "websocket", {"type": "websocket.connect"}) == [{"type": "websocket.close"}]
 
 
 def test_what_is_indexed_is_what_kb_info_says(client: TestClient, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -127,11 +127,14 @@ async def _body(request: Request) -> dict[str, Any]:
     if request.method == "GET":
         return {}
     parts, size = [], 0
-    async for part in request.stream():
-        parts.append(part)
-        size += len(part)
-        if size > MOST_BYTES:
-            raise UsageError(f"a request has at most {MOST_BYTES:,} bytes")
+    try:
+        async for part in request.stream():
+            parts.append(part)
+            size += len(part)
+            if size > MOST_BYTES:
+                raise UsageError(f"a request has at most {MOST_BYTES:,} bytes")
+    except ClientDisconnect:
+        raise UsageError("the request was cut off") from None
     try:
         body = json.loads(b"".join(parts) or b"{}")
     except (ValueError, RecursionError):

@@ -52,6 +52,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
+            # Without a word of ours a server takes it for a fault, and logs it.
+            await send({"type": "websocket.close"})
             return
 
         async def guarded(message: Message) -> None:
