@@ -64,7 +64,8 @@ def normalise(text: str) -> str:
     bare = _MINUS.sub("-", text.strip())
     if _NUMBER.fullmatch(bare):
         digits = re.sub(r"[,\s]", "", bare)
-        return f"{Decimal(digits).normalize(_EXACT):f}"
+        # Plus makes 0 of -0.
+        return f"{_EXACT.plus(Decimal(digits)).normalize(_EXACT):f}"
     # Each second part is a sign, of the number behind it or of the letter before it.
     parts = [
         fold(part) if not at % 2 else " -" if part == "-" else f"{part} "
