@@ -171,6 +171,13 @@ def test_malformed_rows_are_named(tmp_path):
         rows_of(tmp_path / "t.jsonl", "\n".join(lines))
 
 
+def test_an_empty_relation_between_bars_is_malformed_in_a_block_of_plain_lines_too(tmp_path):
+    """It was taken for a relation without a name, unless another line of the block was malformed."""
+    rejects = Rejects()
+    assert rows_of(tmp_path / "t.psv", "a||b\nc|r|d\n", rejects) == [("c", "r", "d", (), None)]
+    assert [(one["line"], one["reason"]) for one in rejects.kept] == [(1, "empty relation")]
+
+
 def test_unclosed_quote_is_reported(tmp_path):
     rejects = Rejects()
     rows = rows_of(tmp_path / "t.csv", 'a,r,b\n"open,r,b\n' + "c,r,d\n" * 40_000, rejects)

@@ -130,7 +130,7 @@ def plain_cells(block: bytes, sign: str, columns: int) -> list[str] | None:
     row = [ord(sign)] * (columns - 1) + [ord("\n")]
     if len(ends) % columns or (codes[ends].reshape(-1, columns) != row).any() or not block.endswith(b"\n"):
         return None
-    if len(block) >= LINE_LIMIT or b"\0" in block:
+    if len(block) >= LINE_LIMIT or b"\0" in block or (np.diff(ends, prepend=-1) == 1).any():
         return None
     try:
         cells = block[:-1].decode("utf-8").replace("\n", sign).split(sign)
