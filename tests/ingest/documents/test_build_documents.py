@@ -15,6 +15,7 @@ import pytest
 from ingest.documents.document_worker import update
 
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
+from thinkgraph.ingest.documents import graph
 from thinkgraph.ingest.documents.build import (
     DocumentOptions,
     build_documents,
@@ -418,6 +419,30 @@ def test_a_killed_update_leaves_the_old_base_and_goes_on(docs, tmp_path, number:
     update_documents(kb, [docs], embedder=EMBEDDER)
     assert content(kb) == content(fresh)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_change_that_was_stopped_is_not_made_with_another_one(docs, tmp_path, monkeypatch) -> None:
+    """Whoever stops `kb remove` because it was the wrong document keeps it, and so with `kb update`."""
+    build(docs)
+    kb = tmp_path / "kb"
+    (tmp_path / "wrong.txt").write_text("Nora Quill met Ines Calder in Port Arden.")
+    (tmp_path / "right.txt").write_text("Nora Quill met Ines Calder in Tollow.")
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(graph, "write_files", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            remove_documents(kb, ["docs/osk.md"], embedder=EMBEDDER)
+    remove_documents(kb, ["docs/varn.txt"], embedder=EMBEDDER)
+    assert {name.partition("#")[0] for name in names(kb)} == {"docs/osk.md", "docs/tollow.html"}
+    with monkeypatch.context() as patch:
+        patch.setattr(graph, "write_files", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            update_documents(kb, [tmp_path / "wrong.txt"], embedder=EMBEDDER)
+    update_documents(kb, [tmp_path / "right.txt"], embedder=EMBEDDER)
+    assert {name.partition("#")[0] for name in names(kb)} == {"docs/osk.md", "docs/tollow.html", "right.txt"}
 
 
 def test_readers_never_see_half_of_an_update(docs) -> None:

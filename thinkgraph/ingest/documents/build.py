@@ -196,7 +196,8 @@ def update_documents(
             f"relations of {change.target} were extracted by {change.model_before}: "
             "name the model with --model to ask again"
         )
-    return change.run("update", lambda store, rejects: _read_all(change, store, paths, rejects))
+    of = [str(path.resolve()) for path in paths]
+    return change.run("update", lambda store, rejects: _read_all(change, store, paths, rejects), of=of)
 
 
 def remove_documents(
@@ -236,7 +237,7 @@ def remove_documents(
         store.remove(ids)
         return Counter(removed=len(ids))
 
-    return change.run("remove", remove, ask=False)
+    return change.run("remove", remove, of=sorted(ids), ask=False)
 
 
 def _paths(documents: Sequence[Path | str]) -> list[Path]:
@@ -314,13 +315,15 @@ class _Change:
         what: str,
         change: Callable[[DocumentStore, Rejects], Counter[str]],
         *,
+        of: Sequence[str] = (),
         replace: bool = True,
         ask: bool = True,
     ) -> DocumentsReport:
-        """Build the changed base beside the old one and replace it."""
+        """Build the changed base beside the old one and replace it; one that was killed goes on where `of` is the same."""
         started = time.monotonic()
         rejects = Rejects()
-        key = [what, self.options.to_json(), self.name, self.index, self.old, embedder_name(self.embedder)]
+        # A change of other documents must not be finished with this one.
+        key = [what, *of, self.options.to_json(), self.name, self.index, self.old, embedder_name(self.embedder)]
         how = self._how() if ask and self.options.extract != "cooccurrence" else None
         with writing(self.target), BuildFolder(self.target, kb_files.json_hash(key), replace=replace) as place:
             if place.stage("taken over") is None:
