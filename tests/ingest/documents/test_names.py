@@ -152,6 +152,13 @@ def test_accents_case_and_hyphens_make_no_difference() -> None:
     assert found == [["Goteborg", "Port Arden"], ["Goteborg", "Port Arden"]]
 
 
+@pytest.mark.timeout(60)
+def test_a_wide_gap_of_a_table_is_looked_at_once() -> None:
+    """It was parted in every way that there is: 350 spaces took 37 seconds, and nothing ended them."""
+    text = "The Osk Valley is long. Osk" + " " * 900 + "| Varn"
+    assert mentioned(chunk("a", text)) == [["Osk Valley", "Varn"]]
+
+
 def test_last_names_hold_in_their_document_only() -> None:
     chunks = [
         chunk("1", "It was Tomas Brede who built it. Then Brede left.", title="Lindow Hall"),

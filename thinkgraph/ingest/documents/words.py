@@ -87,7 +87,8 @@ _QUOTED = re.compile(
 )
 _LONGEST_WORD = 100
 """Most characters of a word that can be part of a name; longer ones are base64 and the like."""
-_SPACE = r"[ \t\u00a0]*\n?[ \t\u00a0]*"
+# Possessive: a wide gap of a table would be parted in every way that there is.
+_SPACE = r"[ \t\u00a0]*+(?:\n[ \t\u00a0]*+)?+"
 JOINT = re.compile(rf"{_SPACE}|[-\u2010\u2011'\u2019/\u00b7]|\.{_SPACE}|\.-|{_SPACE}&{_SPACE}")
 """What stands between two words of one name: a space (or the line break of wrapped text), a hyphen, an apostrophe, the
 point of an initial, an ampersand."""
