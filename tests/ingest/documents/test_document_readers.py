@@ -88,6 +88,23 @@ def test_markdown_of_nothing_but_opening_marks_takes_no_square_of_its_size(write
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize("line", ["# a{}b", "---\ntitle: a{}b\n---"])
+def test_a_wide_gap_in_a_heading_or_title_takes_no_square_of_its_size(write, line: str) -> None:
+    """20,000 spaces took nine seconds in a heading, and nothing ends a step of a library."""
+    reading = read_markdown(write("bomb.md", line.format(" " * 200_000) + "\nIt runs."), None)
+    assert passages(reading) == [("", "It runs.")]
+    assert reading.title.split() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"), [("# Osk ##", "Osk"), ("# Osk#", "Osk#"), ("# Osk # ", "Osk"), ("#", ""), ("# C #  #", "C #")]
+)
+def test_the_signs_that_close_a_heading_are_no_part_of_it(write, line: str, heading: str) -> None:
+    reading = read_markdown(write("x.md", f"{line}\nIt runs."), None)
+    assert (passages(reading), reading.title) == ([("", "It runs.")], heading or "x")
+
+
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("mark", ["<!--", "<", "<p>", "<![CDATA[", "<a b='", "&"])
 def test_html_of_nothing_but_opening_marks_takes_no_square_of_its_size(write, mark: str) -> None:
     text = mark * (80_000 // len(mark))

@@ -108,10 +108,10 @@ def read_text(path: Path, encoding: str | None) -> Reading:
 
 # ---- Markdown -----------------------------------------------------------------------------------------------------
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_FRONT_TITLE = re.compile(r"title\s*:\s*(.+?)\s*$", re.IGNORECASE)
+_FRONT_TITLE = re.compile(r"title\s*:(.+)", re.IGNORECASE)
 # No mark is looked for beyond the next one of its kind: a file of nothing but opening marks would take the square of its size.
 _LINK = re.compile(r"!?\[(?!\d+\]\[)([^\[\]\n]*)\](?:\([^()\s]*(?:\s+\"[^\"\n]{0,500}\")?\)|\[[^\[\]\n]*\])")
 _EMPHASIS = re.compile(r"(?<![\w*_])(\*{1,3}|_{1,3})(?=\S)(.{1,200}?)(?<=\S)\1(?![\w*_])")
@@ -130,7 +130,7 @@ def read_markdown(path: Path, encoding: str | None) -> Reading:
 def _markdown_pieces(lines: Iterator[str], reading: Reading, name: str) -> Iterator[Piece]:
     head = list(islice(lines, _FRONT_LINES))
     front = _front_matter(head)
-    reading.title = next((found[1].strip("\"'") for line in front if (found := _FRONT_TITLE.match(line))), "")
+    reading.title = next((found[1].strip().strip("\"'") for line in front if (found := _FRONT_TITLE.match(line))), "")
     start = at = sum(map(len, front))
     headings = Headings(reading)
     held: list[str] = []
@@ -162,7 +162,9 @@ def _front_matter(head: list[str]) -> list[str]:
 def _heading(line: str, held: list[str]) -> tuple[int, str] | None:
     """Level and text of a heading. The text of an underlined one is taken from the lines held."""
     if found := _ATX.match(line.rstrip("\r\n")):
-        return len(found[1]), plain(found[2] or "")
+        text = (found[2] or "").rstrip(" \t")
+        closed = text.rstrip("#")
+        return len(found[1]), plain(closed if closed.endswith((" ", "\t")) else text)
     if held and (found := _SETEXT.match(line.rstrip("\r\n"))):
         above = held[-1].strip()
         alone = len(held) == 1 or not held[-2].strip()
