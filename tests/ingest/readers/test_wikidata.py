@@ -155,6 +155,12 @@ ODD = [
     entity(claims=claim(datavalue={"type": "string", "value": "\ud800"})),
     entity(claims=claim(datavalue={"type": "string", "value": "x" * 5_000})),
     entity(claims=claim(datavalue={"type": "novel", "value": {"a": 1}})),
+    entity(claims=claim(datavalue={"type": "time", "value": {"time": None, "precision": 11}})),
+    entity(claims=claim(datavalue={"type": "quantity", "value": {"amount": 5, "unit": "1"}})),
+    entity(claims=claim(datavalue={"type": "quantity", "value": {"amount": "5", "unit": "\ud800"}})),
+    entity(claims=claim(datavalue={"type": "monolingualtext", "value": {"text": "x", "language": "\ud800"}})),
+    entity(claims=claim(datatype=[], datavalue={"type": "string", "value": "x"})),
+    entity(claims={"P1": [{"mainsnak": {}, "qualifiers": {}, "qualifiers-order": [[]]}]}),
     entity(labels={"en": {"value": "\ud800"}, "de": {"value": 5}, "fr": None}),
     entity(aliases={"en": [{"value": None}, 5], "de": "x"}),
 ]  # fmt: skip

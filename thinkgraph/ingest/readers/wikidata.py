@@ -132,7 +132,7 @@ def _qualifiers(claim: Mapping[str, Any]) -> Iterator[tuple[str, ItemText]]:
     found = _mapping(claim.get("qualifiers"))
     order = claim.get("qualifiers-order")
     for prop in order if isinstance(order, list) else found:
-        snaks = found.get(prop)
+        snaks = found.get(prop) if isinstance(prop, str) and _ID.fullmatch(prop) else None
         for snak in snaks if isinstance(snaks, list) else ():
             value = _value(_mapping(snak))
             if value is not None and len(value.text) <= LONGEST_VALUE:
@@ -141,6 +141,15 @@ def _qualifiers(claim: Mapping[str, Any]) -> Iterator[tuple[str, ItemText]]:
 
 def _value(snak: Mapping[str, Any]) -> ItemText | None:
     """The value of a snak; None for what is unknown, of a kind that is left out, or malformed."""
+    try:
+        found = _read_value(snak)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return found if found and all(storable_text(part) == part for part in found) else None
+
+
+def _read_value(snak: Mapping[str, Any]) -> ItemText | None:
+    """As `_value`, but that what is malformed may raise an error, or be nothing that can be stored."""
     if snak.get("snaktype") != "value" or snak.get("datatype") in SKIPPED_TYPES:
         return None
     data = _mapping(snak.get("datavalue"))
@@ -149,10 +158,7 @@ def _value(snak: Mapping[str, Any]) -> ItemText | None:
         return _shown(value, "" if snak.get("datatype") != "url" else "url")
     if not isinstance(value, dict):
         return None
-    try:
-        return _of_mapping(str(kind), value)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
+    return _of_mapping(str(kind), value)
 
 
 def _of_mapping(kind: str, value: Mapping[str, Any]) -> ItemText | None:
