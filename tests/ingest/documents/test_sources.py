@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,7 @@ def write_pdf(path: Path, *pages: str, title: str = "", password: str = "") -> P
 
 
 def test_pdf(tmp_path, monkeypatch) -> None:
+    """Whatever is wrong with one is said of it: an unheard-of encryption or a far offset ended the whole build."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
@@ -192,13 +194,17 @@ def test_pdf(tmp_path, monkeypatch) -> None:
         read(write("scan.pdf", "", ""))
     with pytest.raises(UnreadableError, match="encrypted"):
         read(write("secret.pdf", "Words.", password="x"))  # noqa: S106 (a test's)
+    (tmp_path / "key.pdf").write_bytes((tmp_path / "secret.pdf").read_bytes().replace(b"/Standard", b"/Unheard."))
+    with pytest.raises(UnreadableError, match="cannot be read: only Standard PDF encryption"):
+        read(tmp_path / "key.pdf")
     with monkeypatch.context() as without:
         without.setattr(PdfReader, "decrypt", lambda *_: (_ for _ in ()).throw(DependencyError("cryptography")))
         with pytest.raises(UnreadableError, match=r"AES: pip install 'pypdf\[crypto\]'"):
             read(tmp_path / "secret.pdf")
     (tmp_path / "cut.pdf").write_bytes(two.read_bytes()[:200])
     (tmp_path / "none.pdf").write_bytes(b"words that are no PDF")
-    for name in ("cut.pdf", "none.pdf"):
+    (tmp_path / "far.pdf").write_bytes(re.sub(rb"(?<=startxref\n)\d+", b"9" * 40, two.read_bytes()))
+    for name in ("cut.pdf", "none.pdf", "far.pdf"):
         with pytest.raises(UnreadableError, match="damaged PDF"):
             read(tmp_path / name)
 

@@ -429,22 +429,27 @@ def read_pdf(path: Path, _encoding: str | None) -> Reading:
     """
     try:
         import pypdf
-        from pypdf.errors import DependencyError, PyPdfError
+        from pypdf.errors import DependencyError
     except ImportError:
         raise UnreadableError("PDF files need pypdf: pip install 'thinkgraph[documents]'") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         _check_size(path, MOST_BYTES)
         reader = pypdf.PdfReader(path)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableError("is encrypted; take the password off first")
-        title = _title(reader) or name_title(path)
+        locked = reader.is_encrypted and not reader.decrypt("")
+        title = "" if locked else _title(reader) or name_title(path)
     except DependencyError:
         raise UnreadableError("is encrypted with AES: pip install 'pypdf[crypto]' to read it") from None
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
-    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except NotImplementedError as error:
+        raise UnreadableError(f"cannot be read: {_words(error)}") from None
+    except UnreadableError:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged files fail in as many ways as there are
         raise UnreadableError(f"is a damaged PDF file ({_words(error)})") from None
+    if locked:
+        raise UnreadableError("is encrypted; take the password off first")
     reading = Reading(title=title, clean=_unbroken)
     reading.pieces = _pages(reader, reading.left_out)
     return reading
