@@ -211,9 +211,12 @@ def test_a_context_elsewhere_is_not_fetched(tmp_path, context):
         ("@prefix e: <http://e/> .\ne:a e:b", "x.ttl, line 2"),
         (b"@prefix e: <http://e/> .\ne:a e:b '\xff' .", "x.ttl, line 2.*UTF-8"),
         ('@prefix e: <http://e/> .\ne:a e:b "\\u0000" .', "NUL"),
+        ("<http://e/a> <http://e/b> <http://e/\0> .", "NUL"),
+        ('<http://e/a> <http://e/\0> "b" .', "NUL"),
     ],
 )
 def test_malformed_turtle_is_one_line(tmp_path, text, says):
+    """An IRI with a NUL character became an entity that no id finds."""
     with pytest.raises(KnowledgeError, match=says) as error:
         read(tmp_path, text, "x.ttl")
     assert "\n" not in str(error.value)

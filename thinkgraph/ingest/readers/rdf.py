@@ -195,11 +195,12 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
     def reifies(quad: pyoxigraph.Quad) -> bool:
         return quad.predicate.value == _REIFIES and isinstance(quad.object, pyoxigraph.Triple)
 
-    def text(node: pyoxigraph.NamedNode | pyoxigraph.BlankNode) -> str:
-        if isinstance(node, pyoxigraph.NamedNode):
-            return node.value
+    def text(node: pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal) -> str:
+        if "\0" in node.value:
+            raise KnowledgeError(f"{path.name}: {node.value[:80]!r} contains a NUL character")
         # The parser makes up names for nodes without one, other ones each time.
-        return f"{blank}b{blanks.setdefault(node.value, len(blanks))}"
+        unnamed = isinstance(node, pyoxigraph.BlankNode)
+        return f"{blank}b{blanks.setdefault(node.value, len(blanks))}" if unnamed else node.value
 
     _check_entities(path, form)
     # What is said of a reifier may stand before what makes it one.
@@ -212,11 +213,9 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
         if isinstance(subject, pyoxigraph.Triple) or isinstance(end, pyoxigraph.Triple) or subject in reifiers:
             rejects.count("statement about a statement")
         elif not isinstance(end, pyoxigraph.Literal):
-            yield 0, Statement(text(subject), quad.predicate.value, text(end), None, "")
-        elif "\0" in end.value:
-            raise KnowledgeError(f"{path.name}: a literal of {text(subject)[:80]} contains a NUL character")
+            yield 0, Statement(text(subject), text(quad.predicate), text(end), None, "")
         else:
-            yield 0, Statement(text(subject), quad.predicate.value, end.value, end.datatype.value, end.language or "")
+            yield 0, Statement(text(subject), text(quad.predicate), text(end), end.datatype.value, end.language or "")
 
 
 def _quads(path: Path, form: str) -> Iterator[pyoxigraph.Quad]:
