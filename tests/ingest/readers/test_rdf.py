@@ -222,6 +222,14 @@ def test_malformed_turtle_is_one_line(tmp_path, text, says):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["x.nt", "x.ttl"])
+def test_a_direction_is_no_part_of_the_language(tmp_path, name):
+    """RDF 1.2 writes it behind the language: Turtle was read so, and N-Triples called the line malformed."""
+    rows, *_, rejects = read(tmp_path, '<http://e/a> <http://e/b> "x"@ar--rtl .', name)
+    assert rows == [("http://e/a", "http://e/b", "x", (), "ar")]
+    assert not rejects.counts
+
+
 def test_without_the_parser(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     assert len(read(tmp_path, NAMES)[0]) == 4

@@ -38,7 +38,9 @@ _IRI = r'<([^\x00-\x20<>"{}|^`\\]*(?:\\[uU][0-9A-Fa-f]{4,8}[^\x00-\x20<>"{}|^`\\
 _BLANK = r"_:([^\s<>\"\\]+?)"
 _STATEMENT = re.compile(
     rf"\s*(?:{_IRI}|{_BLANK})\s*{_IRI}\s*(?:{_IRI}|{_BLANK}|"
-    r'"([^"\\\n\r]*(?:\\.[^"\\\n\r]*)*)"(?:\^\^' + _IRI + r"|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?)\s*\.\s*(?:\#.*)?"
+    r'"([^"\\\n\r]*(?:\\.[^"\\\n\r]*)*)"(?:\^\^'
+    + _IRI
+    + r"|@([A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(?:ltr|rtl))?)?)\s*\.\s*(?:\#.*)?"
 )
 _SUBJECT = re.compile(rf"\s*(?:{_IRI}|_:\S+)")
 _PREDICATE = re.compile(rf"\s*(?:{_IRI}|_:\S+)\s*{_IRI}")
