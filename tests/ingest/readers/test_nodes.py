@@ -108,6 +108,18 @@ def test_what_is_no_node_is_told(tmp_path: Path) -> None:
     assert rejected == {"long text": 1, "malformed": 1}
 
 
+def test_names_that_cannot_be_kept_stop_nothing(tmp_path: Path) -> None:
+    """Half a character in an id ended the build with a traceback; an empty one became an entity without an id."""
+    half = {"features": {"\ud800": 5, "year": 1998}, "neighbors": {"": ["b"], "cites": {"\ud800": ["b"]}}}
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps({"x_nodes": {"": half, "\ud800": half, "a\0": half}}))
+    store, rejected = _built(tmp_path, file)
+    with store:
+        assert rejected == {"malformed": 2}
+        found = [(edge["name"], edge["count"]) for edge in store.relations(["a"])[0]]
+        assert sorted(found) == [("cites", 1), ("unnamed", 2), ("year", 1)]
+
+
 @pytest.mark.parametrize(
     "text", ['{"paper_nodes": {', '{"paper_nodes": {"1": {"features": {"name": "a"}, "neighbors": {}}}}']
 )

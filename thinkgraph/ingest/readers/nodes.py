@@ -25,6 +25,8 @@ _BLOCK = 1 << 20
 _SPACE = re.compile(r"[\s,:]*")
 _NAMES = ("name", "title", "full_name", "case_name", "case_name_full", "case_name_short", "short_name")
 """Features that name a node, the surest first."""
+_UNNAMED = "unnamed"
+"""The relation of a feature or of neighbours without a name that can be kept."""
 
 
 def is_node_graph(path: Path) -> bool:
@@ -54,8 +56,8 @@ def read_nodes(path: Path, facts: Facts, rejects: Rejects) -> Iterator[TripleRow
     for kind, id_, given in _nodes(path, rejects):
         value = given if isinstance(given, dict) else {}
         features, neighbours = value.get("features"), value.get("neighbors")
-        if not isinstance(features, dict) or not isinstance(neighbours, dict):
-            rejects.add(path, 0, f"{kind} {id_[:80]!r} has no features and neighbors")
+        if not id_ or not isinstance(features, dict) or not isinstance(neighbours, dict):
+            rejects.add(path, 0, f"{kind} {id_[:80]!r} has no {'features and neighbors' if id_ else 'id'}")
             continue
         facts.add(id_, "class", kind)
         for rank, name in enumerate(_NAMES):
@@ -67,7 +69,7 @@ def read_nodes(path: Path, facts: Facts, rejects: Rejects) -> Iterator[TripleRow
                 if len(text) > LONGEST_VALUE:
                     rejects.count("long text")
                 elif text and name not in _NAMES[:2]:
-                    yield id_, name, text, (), ""
+                    yield id_, _text(name) or _UNNAMED, text, (), ""
         yield from _edges(id_, neighbours)
 
 
@@ -77,7 +79,7 @@ def _edges(node: str, neighbours: Mapping[str, Any]) -> Iterator[TripleRow]:
         for count, ids in groups:
             for other in ids if isinstance(ids, list) else [ids]:
                 if text := _text(other):
-                    yield node, relation, text, (("count", str(count)),) if count else (), None
+                    yield node, _text(relation) or _UNNAMED, text, (("count", _text(count)),) if count else (), None
 
 
 def _text(value: object) -> str:
@@ -96,10 +98,10 @@ def _nodes(path: Path, rejects: Rejects) -> Iterator[tuple[str, str, Any]]:
         try:
             text.take("{")
             while text.next() != "}":
-                kind = str(text.value()).removesuffix("_nodes")
+                kind = _text(text.value()).removesuffix("_nodes")
                 text.take("{")
                 while text.next() != "}":
-                    yield kind, str(text.value()), text.value()
+                    yield kind, _text(text.value()), text.value()
                 text.take("}")
         except ValueError as error:
             reason = f"the graph is cut off or damaged ({error}), and what came before was used"
