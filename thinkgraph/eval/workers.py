@@ -81,7 +81,7 @@ async def workers(work: Work, count: int) -> AsyncIterator[Ask]:
     kill = True
     try:
         for _ in range(count):
-            process = await _started()
+            process = await _started(max(1, (os.cpu_count() or 1) // count))
             every.append(_Worker(process, setup))
         for worker in every:
             await worker.ready()
@@ -94,13 +94,18 @@ async def workers(work: Work, count: int) -> AsyncIterator[Ask]:
             await worker.ended()
 
 
-async def _started() -> Process:
-    """A worker process, which Ctrl-C does not reach: it goes to the whole group, and the parent decides."""
+async def _started(threads: int) -> Process:
+    """A worker process, which Ctrl-C does not reach: it goes to the whole group, and the parent decides.
+
+    Args:
+        threads: that its encoder may take; more than cores, over all workers, would wait for each other.
+    """
     # A child begins with its parent's mask. In the parent, which only puts it off, a Ctrl-C of this moment is not lost.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         command = (sys.executable, "-m", __name__)
-        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE)
+        shared = {"OMP_NUM_THREADS": str(threads), **os.environ}
+        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE, env=shared)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

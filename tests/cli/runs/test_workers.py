@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from cli.conftest import MODEL, PROGRAM, Run, environment, use_server
 from model_server import ModelServer, ServedCall
 from replies import Fault
 
+from thinkgraph.errors import RunError
+from thinkgraph.eval.workers import Work, workers
 from thinkgraph.models.offline import OfflineChatModel
 
 NAMES = {"Panama": "Panama City", "Colombia": "Bogota", "Costa Rica": "San Jose"}
@@ -210,3 +214,22 @@ def test_what_killed_workers_had_is_asked_again(
     assert done.code == 0
     assert ", 0 failed" in done.err
     assert sorted(line["id"] for line in _lines(out) if "answer" in line) == sorted(q["id"] for q in questions)
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, str(max(1, (os.cpu_count() or 1) // 2))), ("3", "3")])
+async def test_workers_share_the_cores(given: str | None, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each took all of them for its encoder, and they waited for each other: two on two cores took 1.5 times as long."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    started: list[str] = []
+
+    async def start(*_: Any, env: Mapping[str, str], **__: Any) -> NoReturn:
+        started.append(env["OMP_NUM_THREADS"])
+        raise RunError("no process")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
+    with pytest.raises(RunError, match="no process"):
+        async with workers(Work(kb="world", methods={}, model="offline"), 2):
+            pass
+    assert started == [expected]
