@@ -93,7 +93,10 @@ def model_of(script: Script) -> Iterator[ModelServer]:
 def page_of(browse: Browse, world: Knowledge, script: Script, **settings: Any) -> Iterator[tuple[Seen, ModelServer]]:
     """The page with the scripted model, and the model's server."""
     with model_of(script) as server, serving(app_of(served(world, MODEL, **settings))) as root:
-        yield browse(f"{root}/?token={TOKEN}", reduced_motion="reduce"), server
+        seen = browse(f"{root}/?token={TOKEN}", reduced_motion="reduce")
+        yield seen, server
+        # A page that still asks when its server is gone complains of it.
+        seen.page.context.close()
 
 
 def answer_of(seen: Seen) -> str:
