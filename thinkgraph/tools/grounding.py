@@ -78,8 +78,8 @@ UNITS = {
 """Units by their words: those of one unit are the same."""
 _UNIT = rf"(?:(?:square|sq\.?|cubic)[\s_]+)?(?:{'|'.join(UNITS)})[23]?(?![^\W_])"
 _IN_UNITS = re.compile(rf"(?P<number>{_NUMBER.pattern})[\s\u00a0-]*(?P<unit>{_UNIT})?", re.IGNORECASE)
-_COUNTS = re.compile(r"[^\W\d_]")
-"""A word behind a number, and the spaces after it: "79 lakes"."""
+_LETTER = re.compile(r"[^\W\d_]")
+"""Where one follows a number and the spaces behind it, the number counts something: "79 lakes"."""
 _NAMED_UNIT = re.compile(rf"(?<![^\W_]){_UNIT}", re.IGNORECASE)
 _BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
@@ -242,7 +242,7 @@ def _is_measured(answer: re.Match[str], line: str) -> bool:
     fits_alone = unit in (set(map(_unit_of, _NAMED_UNIT.findall(text))) or {unit})
     same = [one for one in _IN_UNITS.finditer(text) if numbers(one["number"]) == numbers(answer["number"])]
     return any(
-        _unit_of(one["unit"]) == unit if one["unit"] else fits_alone and not _COUNTS.match(text, one.end())
+        _unit_of(one["unit"]) == unit if one["unit"] else fits_alone and not _LETTER.match(text, one.end())
         for one in same
     )
 
