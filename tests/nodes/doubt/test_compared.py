@@ -92,6 +92,43 @@ def test_a_superlative_compares_as_its_comparative_does(question: str, right: st
     assert against("Which lake in Osk is the deepest?", "Varn", cited=lake) == ALONE
 
 
+RIVERS = [
+    *(triple(f"r{name}", "Arden", "river", name) for name in ("Osk", "Tarr")),
+    *(triple(f"k{name}", name, "instance of", "river") for name in ("Osk", "Tarr", "Varn")),
+    *(
+        triple(f"l{name}", name, "length", value, literal=True)
+        for name, value in (("Osk", "90"), ("Tarr", "300"), ("Varn", "900"))
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        ("Which is the longest river in Arden?", "Tarr", "Osk"),
+        ("What is the shortest river of Arden?", "Osk", "Tarr"),
+    ],
+)
+def test_a_superlative_is_held_against_the_values_of_one_list(question: str, right: str, wrong: str) -> None:
+    """With two lengths cited the shorter river passed. Those of other lists are not compared: the Varn is not in Arden."""
+    assert against(question, right, cited=RIVERS) == ""
+    assert against(question, wrong, cited=RIVERS).startswith(f"the question compares, and {right} has ")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which is the second longest river in Arden?",
+        "Which is the widest river in Arden?",
+        "Which is the oldest river in Arden?",
+        "Which river in Arden is longer than the Uhl?",
+        "Which are the two longest rivers in Arden?",
+    ],
+)
+def test_what_is_not_first_or_not_measured_so_may_have_less(question: str) -> None:
+    assert "has 300" not in against(question, "Osk", cited=RIVERS)
+
+
 @pytest.mark.parametrize(
     ("values", "less"), [(("0.925", "0.93"), "0.925"), (("9.5", "12"), "9.5"), (("3.125", "4"), "")]
 )

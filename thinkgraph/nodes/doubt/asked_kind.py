@@ -110,6 +110,15 @@ _MEASURES = _by_word(
     "count many population",
 )
 """Words for what numbers measure; the first of a row names it."""
+_SUPERLATIVES = _by_word(
+    "depth deepest",
+    "height highest lowest tallest",
+    "length longest shortest",
+    "area largest biggest smallest",
+    "width widest",
+    "weight heaviest",
+    "age oldest youngest",
+)
 _NUMBERED = frozenset(
     _by_word("age altitude depth distance elevation height length population speed temperature weight width")
 )
@@ -329,6 +338,11 @@ def measure_of(relation: str) -> str:
     """What a relation's label says its numbers measure; empty where it does not."""
     found = {_MEASURES[word] for word in words_of(relation) if word in _MEASURES}
     return found.pop() if len(found) == 1 else ""
+
+
+def measured_by(superlative: str) -> str:
+    """What an English superlative measures, as `measure_of` tells it; empty where it may measure several things ("greatest")."""
+    return _SUPERLATIVES.get(superlative, "")
 
 
 def sort_of_objects(relation: str) -> str:

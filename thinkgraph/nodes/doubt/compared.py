@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import NamedTuple
 
 from thinkgraph.nodes.common.evidence_lines import sentences_of
-from thinkgraph.nodes.doubt.asked_kind import measure_of, words_of
-from thinkgraph.nodes.doubt.superlative import ORDERS, YEARS, Superlative, has_where
+from thinkgraph.nodes.doubt.asked_kind import measure_of, measured_by, words_of
+from thinkgraph.nodes.doubt.superlative import ORDERS, YEARS, Superlative, has_where, ranks_others
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
@@ -86,16 +87,18 @@ class Comparison:
         return has_where(weighed.best, weighed.others, weighed.own, weighed.mine)
 
     def weighed(self, answers: Sequence[str]) -> Weighed | None:
-        """The values by which a question chooses between things ("higher, A or B"), where the statements have them for both; None where
-        they leave it open. The answer is one of the things, or next to one of them alone.
+        """The values by which a question chooses between things ("higher, A or B"; "the longest river of A"), where the statements have
+        them for the answer and another one; None where they leave it open. Of things named, the answer may be next to one of them alone.
         """
-        if not chooses(self.walk.question):
-            return None
-        values = self._compared_values()
-        compared = set().union(*(self._having(thing, values) for thing in self.walk.things_named))
-        own = {
-            key for answer in answers for thing in self.walk.about(answer).ids for key in self._having(thing, values)
-        }
+        if chooses(self.walk.question):
+            values = self._compared_values()
+            compared = set().union(*(self._having(thing, values) for thing in self.walk.things_named))
+            about = (thing for answer in answers for thing in self.walk.about(answer).ids)
+            own = set().union(*(self._having(thing, values) for thing in about))
+        else:
+            values = self._ranked_values()
+            own = self.walk.ids(answers) & values.keys()
+            compared = self._beside(own) & values.keys()
         if not (len(own) == 1 and own < compared):
             return None
         (mine,) = own
@@ -150,9 +153,9 @@ class Comparison:
                         )
         return ""
 
-    def _compared_values(self) -> dict[str, float]:
-        """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Ranks are
-        not compared (1 is higher than 2), nor are numbers that may be years, unless the relation says that it measures something.
+    def _compared_values(self, fits: Callable[[str], bool] = bool) -> dict[str, float]:
+        """The numbers of the one relation that fits by which things are compared, by whose they are; none where several may be meant. Ranks
+        are not compared (1 is higher than 2), nor are numbers that may be years, unless the relation says that it measures something.
         """
         found: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for one in self.walk.triples:
@@ -164,11 +167,25 @@ class Comparison:
             label
             for label, values in found.items()
             if len(values) > 1
+            and fits(label)
             and ORDERS.isdisjoint(words_of(label))
             and (measure_of(label) or not any(YEARS[0] <= one <= YEARS[1] for one in values.values()))
         ]
         said = [label for label in measured if self.walk.says(label)] or measured
         return found[said[0]] if len(said) == 1 else {}
+
+    def _ranked_values(self) -> dict[str, float]:
+        """The numbers of what a superlative measures, by whose they are ("the longest" by a length); none where it is not known."""
+        word = compared_by(self.walk.question)
+        if self.is_told or ranks_others(self.walk.question):
+            return {}
+        return self._compared_values(lambda label: measured_by(word) == measure_of(label) != "")
+
+    def _beside(self, own: AbstractSet[str]) -> set[str]:
+        """What all lists share that lead from names in the question to these things: "river" may be a thing too, but is no name."""
+        named = {key for key in self.walk.things_named if self.walk.is_name(self.walk.things[key])}
+        lists = [ends for (here, _, _), ends in self.walk.lists.items() if here in named and own <= ends]
+        return set.intersection(*lists) if own and lists else set()
 
     def _having(self, thing: str, values: Mapping[str, float]) -> set[str]:
         """The thing itself if it has a value, else the only thing next to it that has one; nothing where several do."""

@@ -26,7 +26,6 @@ _RANKS_OTHERS = re.compile(
     r"\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|one of|among|two|three|four|five|six|seven|eight|nine|ten|\d+)\b",
     re.IGNORECASE,
 )
-"""Words that ask for another one than the first, or for several."""
 
 
 class _Place(NamedTuple):
@@ -37,6 +36,11 @@ class _Place(NamedTuple):
     label: str
     """What it is the value of."""
     triple: str
+
+
+def ranks_others(question: str) -> bool:
+    """Whether a question asks for another one than the first of an order, or for several."""
+    return _RANKS_OTHERS.search(question) is not None
 
 
 def has_where(best: str, more: float, own: str, less: float) -> str:
@@ -80,7 +84,7 @@ class Superlative:
     @cached_property
     def _behind(self) -> dict[str, str]:
         """The ranked statements of the evidence that come after another one of the same relation of the same thing, by id, and why."""
-        if not self._word or _RANKS_OTHERS.search(self.walk.question):
+        if not self._word or ranks_others(self.walk.question):
             return {}
         sign = -1 if chooses_smaller(self.walk.question) else 1
         lists: defaultdict[tuple[str, str, str], list[_Place]] = defaultdict(list)

@@ -112,6 +112,11 @@ class Walk:
         name = f" {fold(label)} "
         return name in self._asked_without(longer for longer in self._said if name != longer and name in longer)
 
+    def is_name(self, label: str) -> bool:
+        """Whether the question writes a label like a name."""
+        found = re.search(rf"\b{re.escape(label)}\b", self.question, re.IGNORECASE)
+        return found is not None and not found[0].islower()
+
     def asks_with(self, word: str) -> bool:
         """Whether the question has a word, folded, beside the names in the statements: "longest", but not of "the longest day"."""
         return f" {word} " in self._asked_without(self._said)
