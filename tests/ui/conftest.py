@@ -164,12 +164,22 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
+@contextmanager
+def open_page(browse: Browse, app: Starlette, **options: Any) -> Iterator[Seen]:
+    """A page of an application on a server of its own."""
+    with serving(app) as root:
+        seen = browse(f"{root}/?token={TOKEN}", **options)
+        yield seen
+        # A page that still asks when its server is gone complains of it.
+        seen.page.context.close()
+
+
 @pytest.fixture
 def browse(browser: Any) -> Iterator[Browse]:
     """Opens pages; at the end none of them may have complained."""
     every: list[tuple[Any, Seen]] = []
 
-    def open_page(address: str, **options: Any) -> Seen:
+    def opened(address: str, **options: Any) -> Seen:
         context = browser.new_context(**{"viewport": {"width": 1360, "height": 860}, **options})
         page = context.new_page()
         page.set_default_timeout(20_000)
@@ -180,7 +190,7 @@ def browse(browser: Any) -> Iterator[Browse]:
         every.append((context, seen))
         return seen
 
-    yield open_page
+    yield opened
     for context, seen in every:
         context.close()
         assert not seen.complaints

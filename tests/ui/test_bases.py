@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from graphs.cases import ROWS
 from starlette.testclient import TestClient
-from ui.conftest import QUESTION, TOKEN, Browse, app_of, ended, served, serving
+from ui.conftest import QUESTION, TOKEN, Browse, app_of, ended, open_page, served
 
 from thinkgraph.cli.main import main
 from thinkgraph.ingest.build import build_kb
@@ -65,8 +65,7 @@ def test_passages_from_elsewhere_are_of_one(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_ask_and_knowledge_offer_them(browse: Browse, several: Served) -> None:
-    with serving(app_of(several)) as root:
-        seen = browse(f"{root}/?token={TOKEN}")
+    with open_page(browse, app_of(several)) as seen:
         page = seen.page
         page.get_by_label("Question", exact=True).fill(PANAMA)
         page.get_by_label("Knowledge", exact=True).select_option("small")

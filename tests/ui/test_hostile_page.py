@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from ui.conftest import TOKEN, Browse, app_of, ended, served, serving
+from ui.conftest import TOKEN, Browse, app_of, ended, open_page, served
 
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.tools.knowledge import Knowledge
@@ -73,8 +73,8 @@ def test_nothing_that_stands_in_a_graph_runs(hostile: Knowledge, browse: Browse,
         assert page.locator("main script:not([type]), main img, main svg[onload]").count() == 0
         assert not HIDDEN & set(page.locator("body").inner_text())
 
-    with serving(app_of(served(hostile))) as root:
-        page = browse(f"{root}/?token={TOKEN}").page
+    with open_page(browse, app_of(served(hostile))) as seen:
+        page = seen.page
         page.get_by_label("Question", exact=True).fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
         page.locator(".answer").wait_for()
@@ -95,8 +95,7 @@ def test_nothing_that_stands_in_a_graph_runs(hostile: Knowledge, browse: Browse,
 
 
 def test_a_question_of_a_megabyte_is_refused_in_a_line(hostile: Knowledge, browse: Browse) -> None:
-    with serving(app_of(served(hostile))) as root:
-        seen = browse(f"{root}/?token={TOKEN}")
+    with open_page(browse, app_of(served(hostile))) as seen:
         page = seen.page
         page.get_by_label("Question", exact=True).fill(f"{TERMINAL} {HUGE}")
         page.get_by_role("button", name="Ask", exact=True).click()

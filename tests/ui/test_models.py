@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from model_server import ModelServer
 from starlette.testclient import TestClient
-from ui.conftest import QUESTION, TOKEN, Browse, app_of, ended, served, serving
+from ui.conftest import QUESTION, TOKEN, Browse, app_of, ended, open_page, served
 
 from thinkgraph.cli.main import main
 from thinkgraph.models.offline import OfflineChatModel
@@ -65,8 +65,7 @@ def test_a_server_names_its_models_in_the_environment(monkeypatch: pytest.Monkey
 
 
 def test_models_are_compared_with_their_evidence_and_cost(browse: Browse, several: Served) -> None:
-    with serving(app_of(several)) as root:
-        seen = browse(f"{root}/?token={TOKEN}")
+    with open_page(browse, app_of(several)) as seen:
         page = seen.page
         page.get_by_label("Question", exact=True).fill(QUESTION)
         page.get_by_text("Compare with").click()
@@ -85,8 +84,8 @@ def test_models_are_compared_with_their_evidence_and_cost(browse: Browse, severa
 
 
 def test_no_run_is_started_that_could_not_be_shown(browse: Browse, several: Served) -> None:
-    with serving(app_of(several)) as root:
-        page = browse(f"{root}/?token={TOKEN}").page
+    with open_page(browse, app_of(several)) as seen:
+        page = seen.page
         page.get_by_label("Question", exact=True).fill(QUESTION)
         page.get_by_text("Compare with").click()
         ticks = page.locator(".tick input")

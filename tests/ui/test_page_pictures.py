@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, PngImagePlugin
-from ui.conftest import QUESTION, SHOTS, TOKEN, Browse, Seen, app_of, ask, served, serving
+from ui.conftest import QUESTION, SHOTS, Browse, Seen, app_of, ask, open_page, served
 
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "img"
 FIRST = "At what age can people vote in the country whose highest point is Mont Ngaoui?"
 BOTH = "Which countries border both Bolivia and Uruguay?"
 SIZE = (1400, 860)
+VIEWPORT = dict(zip(("width", "height"), SIZE, strict=True))
 MOST_BYTES = 300_000
 NOTE = "Words"
 WORDS = """() => {
@@ -50,8 +51,7 @@ def pictured(png: bytes, words: list[str]) -> bytes:
 def test_a_picture_is_current(
     browse: Browse, world: Knowledge, name: str, question: str, method: str, at: str | None
 ) -> None:
-    with serving(app_of(served(world))) as root:
-        seen = browse(f"{root}/?token={TOKEN}", viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+    with open_page(browse, app_of(served(world)), viewport=VIEWPORT) as seen:
         page = seen.page
         ask(seen, question, method)
         if at:
@@ -63,8 +63,7 @@ def test_a_picture_is_current(
 
 
 def test_the_pictures_of_a_change_are_current(browse: Browse, world: Knowledge) -> None:
-    with serving(app_of(served(world))) as root:
-        seen = browse(f"{root}/?token={TOKEN}", viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+    with open_page(browse, app_of(served(world)), viewport=VIEWPORT) as seen:
         page = seen.page
         ask(seen)
         page.get_by_role("button", name="Change").click()

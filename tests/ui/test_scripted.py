@@ -14,7 +14,7 @@ import pytest
 from model_server import ModelServer, ServedCall, answers_of
 from replies import Answer
 from starlette.testclient import TestClient
-from ui.conftest import TOKEN, Browse, Seen, app_of, ended, served, serving, start
+from ui.conftest import TOKEN, Browse, Seen, app_of, ended, open_page, served, serving, start
 
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
@@ -92,11 +92,9 @@ def model_of(script: Script) -> Iterator[ModelServer]:
 @contextmanager
 def page_of(browse: Browse, world: Knowledge, script: Script, **settings: Any) -> Iterator[tuple[Seen, ModelServer]]:
     """The page with the scripted model, and the model's server."""
-    with model_of(script) as server, serving(app_of(served(world, MODEL, **settings))) as root:
-        seen = browse(f"{root}/?token={TOKEN}", reduced_motion="reduce")
+    app = app_of(served(world, MODEL, **settings))
+    with model_of(script) as server, open_page(browse, app, reduced_motion="reduce") as seen:
         yield seen, server
-        # A page that still asks when its server is gone complains of it.
-        seen.page.context.close()
 
 
 def answer_of(seen: Seen) -> str:

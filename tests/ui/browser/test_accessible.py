@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ui.browser.conftest import SHARED
-from ui.conftest import QUESTION, TOKEN, Browse, app_of, ask, served, serving, start
+from ui.conftest import QUESTION, Browse, app_of, ask, open_page, served, start
 
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -98,8 +98,9 @@ def test_axe_finds_nothing_serious_in_what_stands_beside_a_run(
 
 
 def test_axe_finds_nothing_serious_on_a_phone_where_a_run_asks(browse: Browse, world: Knowledge) -> None:
-    with serving(app_of(served(world, coggrag={"max_calls": 1}))) as root:
-        seen = browse(f"{root}/?token={TOKEN}", viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    phone = {"width": 390, "height": 844}
+    app = app_of(served(world, coggrag={"max_calls": 1}))
+    with open_page(browse, app, viewport=phone, reduced_motion="reduce") as seen:
         page = seen.page
         start(seen, SHARED, "coggrag")
         page.get_by_label("New ceiling").wait_for()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ui.browser.conftest import SHARED
-from ui.conftest import QUESTION, TOKEN, Browse, app_of, ask, served, serving, start
+from ui.conftest import QUESTION, Browse, app_of, ask, open_page, served, start
 
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.share import page_of_run
@@ -222,8 +222,7 @@ def test_names_round_a_hub_are_readable_and_cover_none(browse: Browse, address: 
 
 
 def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -> None:
-    with serving(app_of(served(world, coggrag={"max_calls": 1}))) as root:
-        seen = browse(f"{root}/?token={TOKEN}")
+    with open_page(browse, app_of(served(world, coggrag={"max_calls": 1}))) as seen:
         page = seen.page
         start(seen, SHARED, "coggrag")
         page.get_by_label("New ceiling").fill("60")
@@ -237,8 +236,7 @@ def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -
 
 
 def test_passages_light_up_while_a_run_reads_and_close_at_its_end(browse: Browse, world: Knowledge) -> None:
-    with serving(app_of(served(world, tog2={"max_calls": 2}))) as root:
-        seen = browse(f"{root}/?token={TOKEN}")
+    with open_page(browse, app_of(served(world, tog2={"max_calls": 2}))) as seen:
         page = seen.page
         start(seen, SHARED, "tog2")
         page.get_by_label("New ceiling").fill("60")
