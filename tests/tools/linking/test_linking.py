@@ -137,6 +137,45 @@ def test_a_name_is_found_whichever_apostrophe_is_typed(typed: str, of_graph: str
     assert (link["entity"]["id"], link["method"], link["mention"]) == ("tonga", "exact", f"Nuku{typed}alofa")
 
 
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What is the capital of S. Sudan?", "South Sudan"),
+        ("what is the capital of s sudan", "South Sudan"),
+        ("Who leads the U.S.?", "US"),
+        ("Where is St. Lucia?", "Saint Lucia"),
+        ("Who first climbed Mt. Kenya in 1899?", "Mount Kenya"),
+        ("What is the capital of South-Sudan?", "South Sudan"),
+        ("what is the capital of guinea bissau", "Guinea-Bissau"),
+    ],
+)
+def test_a_name_may_be_written_short_or_with_a_hyphen(question: str, wanted: str) -> None:
+    """Of "S. Sudan" only Sudan was found, of "U.S." whatever has an s of its own, of "Guinea Bissau" Guinea."""
+    names = (
+        "Sudan",
+        "South Sudan",
+        "US",
+        "Saint Lucia",
+        "Lucia",
+        "Mount Kenya",
+        "Kenya",
+        "Vaal [s]",
+        "Guinea",
+        "Guinea-Bissau",
+    )
+    first, *_ = StandardLinker(FakeGraph([(entity(name, name), []) for name in names])).link([question])[0]
+    assert (first["entity"]["id"], first["method"]) == (wanted, "exact")
+
+
+def test_an_abbreviation_ends_no_sentence(tmp_path: Path) -> None:
+    """The name after "Mt." was taken for a word that begins a sentence, and not looked for."""
+    path = tmp_path / "graph.sqlite"
+    built_graph(path, in_batches((name, "in", "Chad", (), None) for name in ("Mont Ngaoui", "mt")))
+    with SqliteGraphStore(path) as graph:
+        links = StandardLinker(graph).link(["Which country has Mt. Ngaoui as its highest point?"])[0]
+    assert "Mont Ngaoui" in [link["entity"]["id"] for link in links]
+
+
 def test_words_with_accents_are_those_without(tmp_path: Path) -> None:
     """The store found "Sao Tome" for "São Tomé", and the linker passed it over for "São Paulo", which has an accent in common."""
     path = tmp_path / "graph.sqlite"

@@ -11,7 +11,7 @@ from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.linking.lexical import bag, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
-from thinkgraph.tools.linking.names import folded, normal_name, well_formed
+from thinkgraph.tools.linking.names import folded, normal_name, well_formed, written_otherwise
 from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.protocols import GraphStore, call_checked
 
@@ -37,8 +37,6 @@ _OTHERWISE = 0.03
 _MIN_SHARE, _MIN_LIKENESS, _MIN_COSINE = 0.5, 0.7, 0.3
 _MIN_FUZZY = 4
 """Letters of the shortest stretch that may be misspelt."""
-_APOSTROPHES = str.maketrans("'\u2019\u2018\u02bb\u02bc", "\u2019" + 4 * "'")
-"""Curved apostrophes, as phones and word processors write them, for straight ones, and the other way round."""
 
 
 class NearestEntities(Protocol):
@@ -252,7 +250,7 @@ class StandardLinker:
 
 def _ways(said: str, names: dict[str, str]) -> list[str]:
     """The keys that a mention is looked up under, as it is written first; they are added to `names`."""
-    ways = {normal_name(way): way for way in (said, said.translate(_APOSTROPHES))}
+    ways = {normal_name(way): way for way in (said, *written_otherwise(said))}
     for key, way in ways.items():
         names.setdefault(key, way)
     return list(ways)

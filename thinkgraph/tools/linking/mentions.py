@@ -39,8 +39,11 @@ _JOINT = re.compile(
 )
 _END = re.compile(r"\.\.\.|[.!?%\u2026]")
 """What may belong to a name behind its last word: "U.S.", "Yahoo!", "In a World..."."""
-# The dots of "L.A." end no sentence: nothing stands between them and the next word.
-_SENTENCE_END = re.compile(r"(?:^|[.?!:;](?=[\s\"'\u201c\u2018(])|[\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$")
+# The dots of "L.A." end no sentence: nothing stands between them and the next word. Nor does that of "Mt. Kenya".
+_NOT_SHORT = r"(?<!\b[A-Z])(?<!\b(?:Dr|Ft|Jr|Mr|Ms|Mt|Sr|St))(?<!\bMrs)"
+_SENTENCE_END = re.compile(
+    rf"(?:^|(?:{_NOT_SHORT}\.|[?!:;])(?=[\s\"'\u201c\u2018(])|[\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$"
+)
 _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
 _ELISION = re.compile(r"^[A-Za-z]{1,4}['\u2019](?=\w{2})")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 _WORD = re.compile(r"[^\W_]+")
@@ -16,6 +17,11 @@ _SMALL = frozenset(
     "a an and at by de der des di du for from in la le les of on or the to und van von y".split()  # noqa: SIM905
 )
 """Words in small letters within titles."""
+_INITIALS = re.compile(r"(?:[^\W\d_]\.\s?)+[^\W\d_]\.?")
+_SHORT = {"n": "North", "s": "South", "e": "East", "w": "West", "mt": "Mount", "st": "Saint", "ft": "Fort"}
+"""First words of names by the way they are written short."""
+_APOSTROPHES = str.maketrans("'\u2019\u2018\u02bb\u02bc", "\u2019" + 4 * "'")
+"""Curved apostrophes, as phones and word processors write them, for straight ones, and the other way round."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -45,6 +51,20 @@ def spellings(name: str) -> list[str]:
     small = [word.lower() if at and word.lower() in _SMALL else word for at, word in enumerate(capitals)]
     ways = [" ".join(name.split()), plain, lower, plain.upper(), lower[:1].upper() + lower[1:]]
     return list(dict.fromkeys(filter(None, [*ways, " ".join(capitals), " ".join(small)])))
+
+
+def written_otherwise(name: str) -> Iterator[str]:
+    """Other ways to write a name: its apostrophes, its hyphen for a space, and what is short in English ("U.S.", "N. Korea") in full."""
+    yield name.translate(_APOSTROPHES)
+    if "-" in name:
+        yield name.replace("-", " ")
+    elif name.count(" ") == 1:
+        yield name.replace(" ", "-")
+    if _INITIALS.fullmatch(name):
+        yield re.sub(r"[\s.]", "", name)
+    first, _, rest = name.partition(" ")
+    if rest and (word := _SHORT.get(first.lower().removesuffix("."))):
+        yield f"{word} {rest}"
 
 
 def is_name(text: str) -> bool:
