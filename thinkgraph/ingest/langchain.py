@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -87,7 +87,7 @@ def build_from_graph_documents(folder: Path | str, documents: Iterable[GraphDocu
 
     given = list(documents)
     for one in given:
-        _check(one, "relationships", "graph documents have nodes, relationships and a source")
+        _check_graph(one)
     triples = [row for one in given for row in map(_triple, one.relationships)]
     if not triples:
         raise KnowledgeError("these graph documents hold no relationship: there is nothing to make a graph of")
@@ -135,9 +135,23 @@ def load(loader: str, sources: Sequence[str]) -> list[Document]:
     return found
 
 
-def _check(given: object, attribute: str, wanted: str) -> None:
-    if not hasattr(given, attribute):
+def _check(given: object, wanted: str, *attributes: str) -> None:
+    if not all(hasattr(given, attribute) for attribute in attributes):
         raise UsageError(f"{wanted}, in a list; this is {type(given).__name__}")
+
+
+def _check_graph(given: GraphDocument) -> None:
+    """Refuse what is no graph document: classes of one's own may hold anything."""
+    _check(given, "graph documents have nodes, relationships and a source", "nodes", "relationships", "source")
+    for several in (given.nodes, given.relationships):
+        if not isinstance(several, Collection):
+            raise UsageError(f"nodes and relationships are lists; this is {type(several).__name__}")
+    for edge in given.relationships:
+        _check(edge, "relationships have a source, a target, a type and properties", *GraphRelationship.__annotations__)
+    for node in _nodes(given):
+        _check(node, "nodes have an id, a type and properties", *GraphNode.__annotations__)
+        if node.id is None:
+            raise UsageError("a node of these graph documents has no id: its id is None")
 
 
 def _sources(documents: Iterable[Document]) -> Iterator[Source]:
@@ -155,7 +169,7 @@ def _sources(documents: Iterable[Document]) -> Iterator[Source]:
 
 def _row(document: Document, number: int) -> PassageRow:
     """A document as a row of no file, with the id that it has by itself."""
-    _check(document, "page_content", "documents are LangChain's Document objects")
+    _check(document, "documents are LangChain's Document objects", "page_content", "id", "metadata")
     name = clean(str(document.id or document.metadata.get("source") or "")).strip() or f"document {number}"
     title = clean(str(document.metadata.get("title") or Path(name).name)).strip()
     return PassageRow(0, name, title, "", clean(document.page_content), None)
@@ -168,9 +182,8 @@ def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:
     """
     found: dict[str, tuple[PassageRow, dict[str, None]]] = {}
     for number, one in enumerate(documents, 1):
-        if one.source is None or not one.source.page_content.strip():
+        if one.source is None or not (row := _row(one.source, number)).text.strip():
             continue
-        row = _row(one.source, number)
         found.setdefault(row.text, (row, {}))[1].update(dict.fromkeys(str(node.id) for node in _nodes(one)))
     parts = (
         (row, about, text)

@@ -178,6 +178,25 @@ def test_other_objects_are_refused_by_name(tmp_path, make, given, says):
         make(given, tmp_path / "kb")
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (Graph(None, [], None), "nodes and relationships are lists; this is NoneType"),
+        (Graph([], None, None), "nodes and relationships are lists; this is NoneType"),
+        (Graph([], [Relationship(None, Node("b"), "R")], None), "nodes have an id.*this is NoneType"),
+        (Graph(["Ann"], [Relationship(Node("a"), Node("b"), "R")], None), "nodes have an id.*this is str"),
+        (Graph([], [{"source": "a"}], None), "relationships have a source.*this is dict"),
+        (Graph([], [Relationship(Node("a"), Node("b"), "R")], "a text"), "Document objects.*this is str"),
+        (Graph([], [Relationship(Node(None), Node("b"), "R")], None), "its id is None"),
+    ],
+)
+def test_graph_documents_made_by_hand_are_refused_with_a_reason(tmp_path, given, says):
+    """They ended with Python's own AttributeError or TypeError; a node without an id became an entity called None."""
+    with pytest.raises(UsageError, match=says):
+        build_from_graph_documents(tmp_path / "kb", [given], embedder=HashEmbedder())
+    assert not (tmp_path / "kb").exists()
+
+
 def test_graph_documents_without_relationships_are_refused(tmp_path):
     with pytest.raises(KnowledgeError, match="no relationship"):
         tg.Knowledge.from_graph_documents([Graph([Node("a")], [], None)], tmp_path / "kb")
