@@ -74,10 +74,11 @@ def read_items(path: Path) -> Iterator[BatchItem]:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     item = _item(number, line)
-                    if item.id in seen:
+                    # A line without an id repeats none, even if another line's own id is what it is called by.
+                    if item.id in seen and item.id != _name(number):
                         # Without its question, which this name may stand for once the id is taken out: that is asked.
-                        item = BatchItem(f"line-{number}", "", number, f'field "id" repeats "{item.id}"')
-                    seen.add(item.id)
+                        item = BatchItem(_name(number), "", number, f'field "id" repeats "{item.id}"')
+                    seen |= {item.id} - {_name(number)}
                     yield item
     except DAMAGED_GZIP as error:
         raise damaged(path, error) from None
@@ -85,8 +86,13 @@ def read_items(path: Path) -> Iterator[BatchItem]:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
+def _name(number: int) -> str:
+    """What a line without an id is called."""
+    return f"line-{number}"
+
+
 def _item(number: int, line: str) -> BatchItem:
-    name = f"line-{number}"
+    name = _name(number)
     if _NOT_UTF8.search(line):
         return BatchItem(name, "", number, "not UTF-8 text", is_json=False)
     try:

@@ -66,6 +66,19 @@ def test_an_id_that_is_a_number_is_kept(tmp_path: Path) -> None:
     assert [item.id for item in read_items(Path(file))] == ["7.0", "8", "line-3", "line-4"]
 
 
+def test_an_id_that_is_another_lines_name_takes_no_question_away(tmp_path: Path) -> None:
+    """The question without an id was said to repeat one, and so was the one whose id a broken line before it went by: neither was asked."""
+    lines = [{"id": "line-2", "question": QUESTION}, {"question": "Who?"}, "{", {"id": "line-3", "question": "Why?"}]
+    items = list(read_items(Path(_file(tmp_path, *lines))))
+    assert [(item.id, item.question) for item in items] == [
+        ("line-2", QUESTION),
+        ("line-2", "Who?"),
+        ("line-3", ""),
+        ("line-3", "Why?"),
+    ]
+    assert [bool(item.fault) for item in items] == [False, False, True, False]
+
+
 def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path, kb: str, served: ModelServer) -> None:
     out = tmp_path / "out.jsonl"
     first = {"id": "a", "question": QUESTION}
