@@ -210,6 +210,15 @@ def test_memory_is_asked_once_where_going_back_did_not_help() -> None:
     assert model.roles[-1] == "recall.direct"
 
 
+def test_what_spoke_against_an_answer_is_told_where_memory_has_none_either() -> None:
+    """Its reason was that the evidence does not hold the answer, as if none had been given."""
+    kb = graph_of(*TOWN, ("Osk", "in", "Varn"), literals=["population"])
+    replies = {"fasttog.extract_subjects": names("Osk"), "fasttog.reason": answer_with("5000")}
+    answer, model = ask("Who is the mayor of Osk?", replies, kb, backtracks=1, own_knowledge=True)
+    assert model.roles[-1] == "recall.direct"
+    assert (answer["status"], answer["answers"], answer["reason"]) == ("unknown", [], f"{UNFIT}{AGAIN}")
+
+
 def test_evidence_stays_within_what_a_run_can_hold() -> None:
     rows = [("Start", "to", f"n{i}") for i in range(150)]
     replies = {"fasttog.extract_subjects": names("Start"), "fasttog.reason": NEVER}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.judging import UNDECIDED, from_memory, nothing_found
+from thinkgraph.nodes.common.judging import UNDECIDED, from_memory
 from thinkgraph.nodes.common.memory import vote
+from thinkgraph.nodes.fasttog.reason import no_answer
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState
 
 
@@ -13,7 +14,7 @@ def majority(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     yield from ()
     answers, count = vote(state["samples"])
     if answers in ([], [UNDECIDED]):
-        return {"draft": nothing_found(state, settings)}
+        return {"draft": no_answer(state, settings)}
     every = len(state["samples"])
     agree = f" ({count} of {every} samples agree)" if every > 1 else ""
     why = f"the graph does not hold the answer: it comes from the model's own knowledge{agree}"

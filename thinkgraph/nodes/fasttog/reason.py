@@ -74,7 +74,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     ends = is_final(state, settings)
     final = ends and not may_backtrack(state, settings)
     likely = ends and settings.partial
-    nothing = _nothing(state, settings)
+    nothing = no_answer(state, settings)
     every = [community for _, community in _communities(state["start"], state["chains"])]
     new = [community for community in every if _is_new(community, state["evidence"])]
     if not new and _is_judged(state, last=likely and final):
@@ -193,7 +193,7 @@ def _is_judged(state: FastTogState, *, last: bool) -> bool:
     return asked or not (last and state["evidence"])
 
 
-def _nothing(state: FastTogState, settings: FastTogSettings) -> Draft:
+def no_answer(state: FastTogState, settings: FastTogSettings) -> Draft:
     """The draft of a run without an answer, with what spoke against one that was given before."""
     if state["doubted"]:
         return unknown(state["doubted"][-1], settings, state["stopped"])
