@@ -241,8 +241,10 @@ class Walk:
         while edge:
             reached |= edge
             found: set[str] = set()
+            # A value leads nowhere.
+            leading = edge & self.things.keys()
             for (here, relation, _), ends in self.lists.items():
-                if here in edge & self.things.keys():
+                if here in leading:
                     nearer = {end for end in ends if self._far[end] < max(self._far[here], 1)}
                     found |= nearer if straight and nearer and not self.says(relation) else ends
             edge = found - reached
@@ -259,12 +261,14 @@ class Walk:
 
     def _names_whole(self, label: str) -> bool:
         """Whether the question names a thing, and not as a part of a longer name that nothing here bears: "Flicka" of "My Friend Flicka"."""
+        if not self.named(label):
+            return False
         found = re.search(
             rf"(?:(?P<before>\S+) )?\b{re.escape(label)}\b(?: (?P<after>\S+))?", self.question, re.IGNORECASE
         )
         # The first word of a question is always written like a name.
         around = [found["after"], found["before"] if found.start() else None] if found else []
-        return self.named(label) and not any(word and word[0].isupper() for word in around)
+        return not any(word and word[0].isupper() for word in around)
 
     def calls_doer(self, relation: str) -> bool:
         """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
