@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from graphs.cases import CASES
 
 import thinkgraph as tg
 from thinkgraph.errors import KnowledgeError, SettingsError, UsageError
+from thinkgraph.state.evidence import Path, path_item
 
 QUESTION = CASES["tog2"].question
 
@@ -48,6 +50,20 @@ def test_what_the_answer_stands_on_comes_first(asked):
     assert vote.metadata["path"] == "(Baru) <-[highest point]- (Panama)"
     only = documents(asked, k=50, cited_only=True)
     assert [one.id for one in only] == [one.id for one in found if one.metadata["cited"]]
+
+
+def test_a_find_of_two_lines_stands_where_the_better_one_puts_it(asked):
+    """A triple that another line only passes went behind what that line found: with a small k the best find was left out."""
+    retriever = tg.ThinkGraphRetriever(**asked)
+    answer = retriever._graph.invoke({"question": QUESTION})["answer"]
+    found = asked["knowledge"].graph.edges_among(["Panama", "Colombia", "Bogota"])
+    near, far = (next(one["id"] for one in found if one["object"] == end) for end in ("Colombia", "Bogota"))
+    best = path_item("a", Path(start="Panama", triples=[]), [near], total=1, score=0.9)
+    other = path_item("b", Path(start="Panama", triples=[near]), [far], total=1, score=0.5)
+    state = {"answer": answer, "evidence": {"a": best, "b": other}}
+    retriever._graph = SimpleNamespace(invoke=lambda **_: state)
+    assert [(one.id, one.metadata["score"]) for one in retriever.invoke(QUESTION)] == [(near, 0.9), (far, 0.5)]
+    assert [one.id for one in retriever.invoke(QUESTION, k=1)] == [near]
 
 
 def test_k_bounds_the_documents(asked):

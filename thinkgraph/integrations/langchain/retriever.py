@@ -115,7 +115,10 @@ class ThinkGraphRetriever(GraphFields, BaseRetriever):
         if self.cited_only:
             every = [document for document in every if document.metadata["cited"]]
         every.sort(key=lambda one: (not one.metadata["cited"], one.metadata["_place"], -one.metadata["score"], one.id))
-        kept = list({document.id: document for document in reversed(every)}.values())[::-1][:most]
+        once: dict[str | None, Document] = {}
+        for document in every:
+            once.setdefault(document.id, document)
+        kept = list(once.values())[:most]
         for document in kept:
             del document.metadata["_place"]
         return kept
