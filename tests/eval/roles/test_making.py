@@ -128,6 +128,18 @@ def test_a_case_file_holds_the_cases_whole(cases: list[Case], tmp_path: Path) ->
             {"id": "b", "right": {"sufficient": True, "answers": ["x"], "aliases": [[], []]}},
             "one list of aliases for each",
         ),
+        # These ended as internal errors.
+        ({"id": "b", "right": {"choices": 5}}, "field \"right\" is wrong under 'choices'"),
+        ({"id": "b", "right": {"choices": [[1, 2, 3]]}}, "field \"right\" is wrong under 'choices'"),
+        (
+            {"id": "b", "right": {"sufficient": True, "answers": None, "aliases": [["x"]]}},
+            "field \"right\" is wrong under 'answers'",
+        ),
+        (
+            {"id": "b", "right": {"sufficient": True, "answers": ["x"], "aliases": None}},
+            "field \"right\" is wrong under 'aliases'",
+        ),
+        ({"id": "b", "right": {"right": "yes"}}, "field \"right\" is wrong under 'right'"),
         ({"id": "b", "order": [2, 2]}, 'field "order" must be a list of the options\' numbers'),
         ({"id": "b", "order": [[1], 2]}, 'field "order" must be a list of the options\' numbers'),
     ],

@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.files import FileRow, json_lines, write_text
@@ -33,6 +36,24 @@ SORTS: Mapping[str, Sort] = {
 _RIGHT = ({"choices"}, {"sufficient", "answers", "aliases"}, {"right"}, {"names", "words"})
 """What `Case.right` holds at least, by how a role is measured."""
 _DEFAULTS = dataclasses.asdict(Shape())
+
+
+class _Right(TypedDict, total=False):
+    """What stands under each name of `Case.right`."""
+
+    choices: list[int] | list[Annotated[list[int], Field(min_length=2, max_length=2)]]
+    sufficient: bool
+    answers: list[str]
+    aliases: list[list[str]]
+    right: bool
+    names: list[str]
+    words: list[str]
+    least: int
+    most: int
+    refers: bool
+
+
+_RIGHT_FORM = TypeAdapter(_Right)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +135,11 @@ def _case(row: FileRow) -> Case:
     if not any(right.keys() >= names for names in _RIGHT):
         sorts = " or ".join(", ".join(sorted(names)) for names in _RIGHT)
         raise row.fail("right", f"must have {sorts}")
+    try:
+        _RIGHT_FORM.validate_python(right, strict=True)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise row.fail("right", f"is wrong under {fault['loc'][0]!r}: {fault['msg']}") from None
     if right.get("aliases") and len(right["aliases"]) != len(right["answers"]):
         raise row.fail("right", "must hold one list of aliases for each answer")
     return Case(
