@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import ssl
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 from hypothesis import settings
 
@@ -28,6 +31,20 @@ settings.load_profile("repeatable")
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers more than cores: many tests wait for a server, a browser or a process of their own."""
     return (os.cpu_count() or 1) + 2
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every client reads all certificates that it trusts, which takes longer than a test's question: here it trusts one.
+
+    No test speaks TLS with a server outside this machine.
+    """
+    first, end, _ = certifi.contents().partition(ssl.PEM_FOOTER)
+    file = tmp_path_factory.mktemp("authority") / "one.pem"
+    file.write_text(first + end + "\n", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @pytest.fixture(autouse=True)
