@@ -379,7 +379,13 @@ def needed(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], q
     the same of other things are needed too.
     """
     shown = {number: f" {fold(lines[number - 1])} " for number in cited}
-    kept = {number for number in cited if any(_holds(answer, [lines[number - 1]], shown[number]) for answer in answers)}
+    folded = {answer: fold(answer) for answer in answers}
+    kept: set[int] = set()
+    for number in cited:
+        # Answers that stand there word for word are tried first: one is enough, and the others cost more.
+        likely = sorted(folded, key=lambda answer: folded[answer] not in shown[number])
+        if any(_holds(answer, [lines[number - 1]], shown[number]) for answer in likely):
+            kept.add(number)
     if kept.issuperset(cited) or not all_hold(answers, [lines[number - 1] for number in sorted(kept)]):
         return list(cited)
     items = {number: parse_item(number, lines[number - 1]) for number in cited}

@@ -49,6 +49,7 @@ _QUANTITY = re.compile(
     rf"(?:[$€£¥]|[A-Z]{{3}}\s)?\s?{_NUMBER_TEXT}\s?(?:hundred|thousand|million|billion|trillion)?"
     rf"(?:\s?{_UNIT})?(?:\s{_UNIT}){{0,2}}(?:\s?\([^()]{{1,40}}\))?"
 )
+_DIGIT = re.compile(r"\d")
 _BOOLEANS = frozenset({"true", "false", "yes", "no"})
 
 
@@ -59,7 +60,7 @@ def value_kind(text: str) -> ValueKind | None:
     if text.casefold() in _BOOLEANS:
         return "boolean"
     # The cheap way out for nearly all names: every value but a boolean has a digit.
-    if not any(c.isdigit() for c in text):
+    if not _DIGIT.search(text):
         return None
     if _DATE.fullmatch(text):
         return "date"

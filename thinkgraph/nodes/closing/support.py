@@ -52,13 +52,14 @@ class _Held:
         self._literals = {fold(one["object_label"]) for one in evidence["triples"] if one["literal"]}
         self._passages = evidence["passages"]
         self._items = [parse_item(0, path["text"]) for path in evidence["paths"]]
-        self._ends = [list(self._led_to(item)) for item in self._items]
+        self._ends = [[_End(label) for label in self._led_to(item)] for item in self._items]
 
     def support(self, answer: str) -> Support:
         """The answer's."""
+        wanted = fold(answer)
         for number, (item, ends) in enumerate(zip(self._items, self._ends, strict=True)):
             line = item.text
-            if found := next((label for label in ends if _is(answer, label, line)), ""):
+            if found := next((end.label for end in ends if _is(answer, wanted, end, line)), ""):
                 start = max(line.rfind(f"({found})") + 1, 0) or max(line.rfind(found), 0)
                 kind: SupportKind = "value" if fold(found) in self._literals else "path"
                 return Support(
@@ -160,14 +161,23 @@ class _Held:
         return None
 
 
-def _is(answer: str, label: str, line: str) -> bool:
-    """Whether an answer is the thing of this label: the same but for signs, its number, its day in another form or the year of that, or
-    named among words of its line.
+class _End:
+    """What a line leads to, read once for all answers."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.folded = fold(label)
+        self.is_day = is_day(label)
+
+
+def _is(answer: str, wanted: str, end: _End, line: str) -> bool:
+    """Whether an answer, `wanted` when folded, is the thing at this end: the same but for signs, its number, its day in another form or
+    the year of that, or named among words of its line.
     """
-    wanted, known = fold(answer), fold(label)
+    label, known = end.label, end.folded
     if not wanted or not known or wanted == known:
         return bool(wanted) and wanted == known
-    if is_day(label):
+    if end.is_day:
         return wanted in {day[:4] for day in days_in(label)} or is_day_in(answer, label)
     if _VALUE.match(label):
         return len(numbers(label)) == 1 and (numbers(answer) == numbers(label) or rounds(answer, label))
