@@ -24,8 +24,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from thinkgraph.cli.main import main
 
-pytestmark = pytest.mark.xdist_group("train_small")
-"""The export and the trained model are made once, by one worker."""
+pytestmark = pytest.mark.xdist_group("g2t")
+"""The export and the trained model are made once, by the worker that has PyTorch loaded."""
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_small" / "train.py"
 ROLE = "tog2.topic_prune"
 TEMPLATE = (

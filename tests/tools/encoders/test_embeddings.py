@@ -68,6 +68,7 @@ def test_importing_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.xdist_group("g2t")  # the worker that has PyTorch loaded
 def test_nothing_is_printed_and_no_environment_leaks() -> None:
     pytest.importorskip("sentence_transformers")
     code = (
@@ -135,6 +136,7 @@ def test_specs(monkeypatch: pytest.MonkeyPatch) -> None:
             load_embedder(wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.xdist_group("g2t")  # the worker that has PyTorch loaded
 @pytest.mark.parametrize(
     ("spec", "says"), [("no-such/model", "not on this machine"), ("nope:model", "nope"), ("openai:x", "openai:x")]
 )

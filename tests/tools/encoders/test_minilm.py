@@ -56,6 +56,7 @@ def model() -> MiniLM:
     return MiniLM(bundled_folder())
 
 
+@pytest.mark.xdist_group("g2t")  # the worker that has PyTorch loaded
 def test_agrees_with_sentence_transformers(model):
     library = pytest.importorskip("sentence_transformers")
     other = library.SentenceTransformer(str(bundled_folder()), device="cpu")

@@ -42,6 +42,7 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.xdist_group("g2t")  # the worker that has PyTorch loaded
 class TestCrossEncoder(RankerConformance):
     meaningful = False
 
