@@ -36,11 +36,17 @@ PASSWORD = "it's a s3cret/@:?#"  # noqa: S105 - made up, and odd on purpose
 QUOTED = "it%27s%20a%20s3cret%2F%40%3A%3F%23"
 
 
+LAST = ("test_samples.py", "test_chatbot.py", "test_tutorial.py", "test_neo4j_runs.py", "test_neo4j_faults.py")
+"""Come last, in this order: what asks the same content in a row, and what kills the server last of all. A new content, and a new
+server, plans every query anew, which costs more than its answer."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Community servers have one database: with `--dist loadgroup` one worker runs all tests over it, on one server."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("neo4j"))
+    items.sort(key=lambda item: LAST.index(item.path.name) if item.path.name in LAST else -1)
 
 
 class Database:

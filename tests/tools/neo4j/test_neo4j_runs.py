@@ -61,51 +61,6 @@ def offline_server() -> Iterator[ModelServer]:
         yield server
 
 
-def test_a_server_that_dies_in_the_middle_of_a_run(filled: Database) -> None:
-    server = filled.server
-    if server is None:
-        pytest.skip("the server is somebody else's")
-    case = CASES["tog2"]
-    expected = tg.build("tog2", knowledge=case.knowledge(), model=FakeModel(case.replies), settings=case.settings)
-    wanted = expected.invoke({"question": case.question})["answer"]
-    killed: list[bool] = []
-
-    def relations(prompt: Any) -> Any:
-        if not killed:
-            killed.append(True)
-            server.kill()
-        return case.replies["tog2.relation_prune"](prompt)
-
-    model = FakeModel({**case.replies, "tog2.relation_prune": relations})
-    config: Any = {"configurable": {"thread_id": "1"}}
-    with Knowledge.open(filled.spec, embedder=HashEmbedder()) as knowledge:
-        graph = tg.build(
-            "tog2",
-            knowledge=knowledge,
-            model=model,
-            settings=case.settings,
-            checkpointer=InMemorySaver(),
-            journal=tg.MemoryJournal(),
-        )
-        try:
-            with pytest.raises(StoreError) as caught:
-                graph.invoke({"question": case.question}, config)
-            assert f"Neo4j at 127.0.0.1:{server.port} cannot be reached" in str(caught.value)
-            assert "\n" not in str(caught.value)
-            assert PASSWORD not in str(caught.value)
-            with pytest.raises(StoreError):
-                Knowledge.open(filled.spec)
-        finally:
-            server.start()
-        # The same graph over the same knowledge goes on: its connections come back by themselves.
-        answer = graph.invoke(None, config)["answer"]
-    assert answer["answers"] == wanted["answers"] == case.answers
-    assert answer["status"] == "grounded"
-    assert answer["usage"]["total"]["calls"] == case.calls
-    assert model.roles.count("tog2.relation_prune") == 1, "the reply that came before the server died was kept"
-    assert answer["evidence"]["passages"][0]["text"] == wanted["evidence"]["passages"][0]["text"]
-
-
 def test_a_run_keeps_no_password_and_goes_on_with_the_environments(
     filled: Database, offline_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,3 +227,48 @@ def test_certificates(filled: Database, behind_tls: str) -> None:
     plain = cli_run("kb", "info", spec)
     assert plain.code == 3
     assert "if it wants TLS, use bolt+s://" in plain.line
+
+
+def test_a_server_that_dies_in_the_middle_of_a_run(filled: Database) -> None:
+    server = filled.server
+    if server is None:
+        pytest.skip("the server is somebody else's")
+    case = CASES["tog2"]
+    expected = tg.build("tog2", knowledge=case.knowledge(), model=FakeModel(case.replies), settings=case.settings)
+    wanted = expected.invoke({"question": case.question})["answer"]
+    killed: list[bool] = []
+
+    def relations(prompt: Any) -> Any:
+        if not killed:
+            killed.append(True)
+            server.kill()
+        return case.replies["tog2.relation_prune"](prompt)
+
+    model = FakeModel({**case.replies, "tog2.relation_prune": relations})
+    config: Any = {"configurable": {"thread_id": "1"}}
+    with Knowledge.open(filled.spec, embedder=HashEmbedder()) as knowledge:
+        graph = tg.build(
+            "tog2",
+            knowledge=knowledge,
+            model=model,
+            settings=case.settings,
+            checkpointer=InMemorySaver(),
+            journal=tg.MemoryJournal(),
+        )
+        try:
+            with pytest.raises(StoreError) as caught:
+                graph.invoke({"question": case.question}, config)
+            assert f"Neo4j at 127.0.0.1:{server.port} cannot be reached" in str(caught.value)
+            assert "\n" not in str(caught.value)
+            assert PASSWORD not in str(caught.value)
+            with pytest.raises(StoreError):
+                Knowledge.open(filled.spec)
+        finally:
+            server.start()
+        # The same graph over the same knowledge goes on: its connections come back by themselves.
+        answer = graph.invoke(None, config)["answer"]
+    assert answer["answers"] == wanted["answers"] == case.answers
+    assert answer["status"] == "grounded"
+    assert answer["usage"]["total"]["calls"] == case.calls
+    assert model.roles.count("tog2.relation_prune") == 1, "the reply that came before the server died was kept"
+    assert answer["evidence"]["passages"][0]["text"] == wanted["evidence"]["passages"][0]["text"]

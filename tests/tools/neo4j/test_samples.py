@@ -69,6 +69,10 @@ ASKED = {
 }
 
 
+# All tests over one sample, and then all over the other: every change of what the database holds costs seconds.
+each_sample = pytest.mark.parametrize("sample", ["northwind", "movies"], scope="module")
+
+
 def load(name: str) -> Any:
     return lambda there: there.script(EXAMPLES / f"{name}.cypher")
 
@@ -104,63 +108,6 @@ def ceilings(database: Database, rows: list[tuple[str, list[str], Any]], folder:
             answer = graph.invoke({"question": question.question})["answer"]
             assert sorted(answer["answers"]) == sorted(question.answers), (question.question, answer["reason"])
             assert answer["status"] == "grounded"
-
-
-def test_movies_perfect(movies: Database, tmp_path: Path) -> None:
-    ceilings(movies, MOVIES, tmp_path)
-
-
-def test_northwind_perfect(northwind: Database, tmp_path: Path) -> None:
-    ceilings(northwind, NORTHWIND, tmp_path)
-
-
-@pytest.mark.parametrize("sample", ["movies", "northwind"])
-def test_ask_with_no_other_flag(neo4j_server: Database, sample: str) -> None:
-    with neo4j_server.holding(sample, load(sample)):
-        for question, answer in ASKED[sample]:
-            done = cli_run("ask", "--kb", neo4j_server.spec, question, "--quiet", "--json")
-            assert done.code == 0, done.err
-            assert json.loads(done.out)["answers"] == [answer]
-
-
-def test_movies_are_recognised(movies: Database) -> None:
-    with Neo4jGraphStore.open(movies.spec) as store:
-        roles = store.plan.roles
-        assert [str(name) for name in roles["Movie"].names] == ["title"]
-        assert [str(name) for name in roles["Person"].names] == ["name"]
-        (edges,) = store.relations([store.lookup(["keanu reeves"])[0][0]["entity"]["id"]])
-        assert {(edge["name"], edge["label"], edge["count"]) for edge in edges} == {
-            ("born", "born", 1),
-            ("ACTED_IN", "acted in", 8),
-        }
-        (found,) = store.neighbours([{"entity": edges[0]["entity"], "relation": "ACTED_IN", "direction": "out"}])
-        roles_of = {triple["object_label"]: triple["qualifiers"] for triple in found["triples"]}
-        assert roles_of["The Matrix"] == [["roles", "Neo"]]
-        assert not Neo4jTextStore.recognised(store)
-
-
-def test_northwind_is_recognised(northwind: Database) -> None:
-    with Neo4jGraphStore.open(northwind.spec) as store:
-        names = {label: str(one.names[0]) for label, one in store.plan.roles.items()}
-        assert names == {
-            "Product": "productName",
-            "Category": "categoryName",
-            "Supplier": "companyName",
-            "Customer": "companyName",
-            "Order": "orderID",
-            "Employee": "firstName+lastName",
-        }
-        ids = {
-            one["entity"]["id"] for row in store.lookup(["Potato Gnocchi", "order 10252", "nadia holt"]) for one in row
-        }
-        assert ids == {"Product:13", "Order:10252", "Employee:1"}
-        (nadia,) = store.neighbourhood(["Employee:1"])
-        facts = {triple["relation_label"]: triple["object_label"] for triple in nadia["triples"] if triple["literal"]}
-        assert facts["hire date"] == "1992-05-01"
-        assert "notes" not in facts
-        text = Neo4jTextStore(store, HashEmbedder())
-        (hit,) = text.passages_of(["Employee:1"], "psychology")
-        assert (hit["passage"]["title"], hit["passage"]["section"]) == ("Nadia Holt", "notes")
 
 
 def company(database: Database) -> None:
@@ -234,6 +181,34 @@ def test_an_article_is_asked_about(neo4j_server: Database) -> None:
         done = cli_run("ask", "--kb", neo4j_server.spec, "Who is On Engines written by?", "--quiet", "--json")
         assert done.code == 0, done.err
         assert json.loads(done.out)["answers"] == ["Ada Lovelace"]
+
+
+def test_northwind_perfect(northwind: Database, tmp_path: Path) -> None:
+    ceilings(northwind, NORTHWIND, tmp_path)
+
+
+def test_northwind_is_recognised(northwind: Database) -> None:
+    with Neo4jGraphStore.open(northwind.spec) as store:
+        names = {label: str(one.names[0]) for label, one in store.plan.roles.items()}
+        assert names == {
+            "Product": "productName",
+            "Category": "categoryName",
+            "Supplier": "companyName",
+            "Customer": "companyName",
+            "Order": "orderID",
+            "Employee": "firstName+lastName",
+        }
+        ids = {
+            one["entity"]["id"] for row in store.lookup(["Potato Gnocchi", "order 10252", "nadia holt"]) for one in row
+        }
+        assert ids == {"Product:13", "Order:10252", "Employee:1"}
+        (nadia,) = store.neighbourhood(["Employee:1"])
+        facts = {triple["relation_label"]: triple["object_label"] for triple in nadia["triples"] if triple["literal"]}
+        assert facts["hire date"] == "1992-05-01"
+        assert "notes" not in facts
+        text = Neo4jTextStore(store, HashEmbedder())
+        (hit,) = text.passages_of(["Employee:1"], "psychology")
+        assert (hit["passage"]["title"], hit["passage"]["section"]) == ("Nadia Holt", "notes")
 
 
 def test_kb_info_and_doctor(northwind: Database) -> None:
@@ -329,9 +304,18 @@ def test_overrides_that_name_nothing(northwind: Database, option: str, said: str
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["movies", "northwind"])
-def test_training_data_of_its_own_paths(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    there: Database = request.getfixturevalue(name)
+@each_sample
+def test_ask_with_no_other_flag(neo4j_server: Database, sample: str) -> None:
+    with neo4j_server.holding(sample, load(sample)):
+        for question, answer in ASKED[sample]:
+            done = cli_run("ask", "--kb", neo4j_server.spec, question, "--quiet", "--json")
+            assert done.code == 0, done.err
+            assert json.loads(done.out)["answers"] == [answer]
+
+
+@each_sample
+def test_training_data_of_its_own_paths(sample: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    there: Database = request.getfixturevalue(sample)
     # A seed that draws paths of every length among few.
     words = ("--generate", "12", "--seed", "7", "--methods", "tog2,fiske,coggrag", "--json")
     done = cli_run("export", "training", str(tmp_path / "data"), "--kb", there.spec, *words)
@@ -345,3 +329,23 @@ def test_training_data_of_its_own_paths(name: str, request: pytest.FixtureReques
         for line in (tmp_path / "data" / "questions" / "train.jsonl").read_text("utf-8").splitlines()
     }
     assert {"1hop", "2hop", "3hop"} <= hops
+
+
+def test_movies_perfect(movies: Database, tmp_path: Path) -> None:
+    ceilings(movies, MOVIES, tmp_path)
+
+
+def test_movies_are_recognised(movies: Database) -> None:
+    with Neo4jGraphStore.open(movies.spec) as store:
+        roles = store.plan.roles
+        assert [str(name) for name in roles["Movie"].names] == ["title"]
+        assert [str(name) for name in roles["Person"].names] == ["name"]
+        (edges,) = store.relations([store.lookup(["keanu reeves"])[0][0]["entity"]["id"]])
+        assert {(edge["name"], edge["label"], edge["count"]) for edge in edges} == {
+            ("born", "born", 1),
+            ("ACTED_IN", "acted in", 8),
+        }
+        (found,) = store.neighbours([{"entity": edges[0]["entity"], "relation": "ACTED_IN", "direction": "out"}])
+        roles_of = {triple["object_label"]: triple["qualifiers"] for triple in found["triples"]}
+        assert roles_of["The Matrix"] == [["roles", "Neo"]]
+        assert not Neo4jTextStore.recognised(store)

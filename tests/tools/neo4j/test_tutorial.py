@@ -130,37 +130,9 @@ def test_passages_from_elsewhere(neo4j_server: Database, tmp_path: Path, monkeyp
     assert (passage["text"], passage["entities"]) == (said, [match["entity"]["id"]])
 
 
-def test_a_knowledge_base_goes_into_an_empty_database(
-    neo4j_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("rows.tsv").write_text("".join("\t".join(row) + "\n" for row in ROWS), "utf-8")
-    build_kb(Path("my-kb"), triples=[Path("rows.tsv")])
-    line = block_of("docs/howto/neo4j.md", "./tg kb export").splitlines()[0]
-
-    def export(there: Database) -> None:
-        done = cli_run(*shlex.split(line.replace("neo4j://user@host/database", there.spec))[1:])
-        assert done.code == 0, done.err
-
-    with neo4j_server.holding("the export of a page", export):
-        done = cli_run("ask", "--kb", neo4j_server.spec, "What is the capital of Panama?")
-    assert done.out.splitlines()[0] == "Panama City"
-
-
 def hosted(call: ServedCall) -> Answer:
     """A hosted model that calls tools where it has some, and else answers as the offline one."""
     return agent(call) if "tools" in call.parameters else Model()(call)
-
-
-def test_the_samples_of_the_examples(neo4j_server: Database) -> None:
-    for group in block_of("examples/neo4j/README.md", "scripts/neo4j-server").split("\n\n"):
-        start, *lines = (shlex.split(line, comments=True) for line in group.splitlines())
-        sample = ROOT / start[-1]
-        with neo4j_server.holding(sample.stem, lambda there, sample=sample: there.script(sample)):  # type: ignore[misc]
-            for _, *words in lines:
-                done = cli_run(*(neo4j_server.spec if word == ADDRESS else word for word in words))
-                assert done.code == 0, done.err
-                assert words[0] == "kb" or "grounded" in done.out, done.out
 
 
 def test_the_chatbot_of_the_examples(
@@ -200,3 +172,31 @@ def test_training_data_come_out_of_a_database(
         assert done.code == 0, done.err
         assert models.calls
     assert list(Path("movie-data", "train").glob("*.jsonl"))
+
+
+def test_the_samples_of_the_examples(neo4j_server: Database) -> None:
+    for group in block_of("examples/neo4j/README.md", "scripts/neo4j-server").split("\n\n"):
+        start, *lines = (shlex.split(line, comments=True) for line in group.splitlines())
+        sample = ROOT / start[-1]
+        with neo4j_server.holding(sample.stem, lambda there, sample=sample: there.script(sample)):  # type: ignore[misc]
+            for _, *words in lines:
+                done = cli_run(*(neo4j_server.spec if word == ADDRESS else word for word in words))
+                assert done.code == 0, done.err
+                assert words[0] == "kb" or "grounded" in done.out, done.out
+
+
+def test_a_knowledge_base_goes_into_an_empty_database(
+    neo4j_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.tsv").write_text("".join("\t".join(row) + "\n" for row in ROWS), "utf-8")
+    build_kb(Path("my-kb"), triples=[Path("rows.tsv")])
+    line = block_of("docs/howto/neo4j.md", "./tg kb export").splitlines()[0]
+
+    def export(there: Database) -> None:
+        done = cli_run(*shlex.split(line.replace("neo4j://user@host/database", there.spec))[1:])
+        assert done.code == 0, done.err
+
+    with neo4j_server.holding("the export of a page", export):
+        done = cli_run("ask", "--kb", neo4j_server.spec, "What is the capital of Panama?")
+    assert done.out.splitlines()[0] == "Panama City"
