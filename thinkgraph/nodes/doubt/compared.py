@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import NamedTuple
@@ -153,9 +153,10 @@ class Comparison:
                         )
         return ""
 
-    def _compared_values(self, fits: Callable[[str], bool] = bool) -> dict[str, float]:
-        """The numbers of the one relation that fits by which things are compared, by whose they are; none where several may be meant. Ranks
-        are not compared (1 is higher than 2), nor are numbers that may be years, unless the relation says that it measures something.
+    def _compared_values(self, measure: str = "") -> dict[str, float]:
+        """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Ranks are
+        not compared (1 is higher than 2), nor are numbers that may be years, unless the relation says that it measures something. With
+        a measure, only relations that say that they measure it count.
         """
         found: defaultdict[str, dict[str, float]] = defaultdict(dict)
         for one in self.walk.triples:
@@ -167,7 +168,7 @@ class Comparison:
             label
             for label, values in found.items()
             if len(values) > 1
-            and fits(label)
+            and measure in {"", measure_of(label)}
             and ORDERS.isdisjoint(words_of(label))
             and (measure_of(label) or not any(YEARS[0] <= one <= YEARS[1] for one in values.values()))
         ]
@@ -176,14 +177,14 @@ class Comparison:
 
     def _ranked_values(self) -> dict[str, float]:
         """The numbers of what a superlative measures, by whose they are ("the longest" by a length); none where it is not known."""
-        word = compared_by(self.walk.question)
-        if self.is_told or ranks_others(self.walk.question):
+        measure = measured_by(compared_by(self.walk.question))
+        if not measure or self.is_told or ranks_others(self.walk.question):
             return {}
-        return self._compared_values(lambda label: measured_by(word) == measure_of(label) != "")
+        return self._compared_values(measure)
 
     def _beside(self, own: AbstractSet[str]) -> set[str]:
         """What all lists share that lead from names in the question to these things: "river" may be a thing too, but is no name."""
-        named = {key for key in self.walk.things_named if self.walk.is_name(self.walk.things[key])}
+        named = {key for key in self.walk.things_named if self.walk.writes_as_name(self.walk.things[key])}
         lists = [ends for (here, _, _), ends in self.walk.lists.items() if here in named and own <= ends]
         return set.intersection(*lists) if own and lists else set()
 

@@ -16,6 +16,7 @@ from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
 from thinkgraph.tools.grounding import compares, fold, names_in, naming
 from thinkgraph.tools.linking.lexical import content_tokens
+from thinkgraph.tools.linking.names import is_name
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
@@ -112,10 +113,10 @@ class Walk:
         name = f" {fold(label)} "
         return name in self._asked_without(longer for longer in self._said if name != longer and name in longer)
 
-    def is_name(self, label: str) -> bool:
-        """Whether the question writes a label like a name."""
+    def writes_as_name(self, label: str) -> bool:
+        """Whether the question has a label, written as a name is."""
         found = re.search(rf"\b{re.escape(label)}\b", self.question, re.IGNORECASE)
-        return found is not None and not found[0].islower()
+        return found is not None and is_name(found[0])
 
     def asks_with(self, word: str) -> bool:
         """Whether the question has a word, folded, beside the names in the statements: "longest", but not of "the longest day"."""
