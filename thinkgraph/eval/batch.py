@@ -75,10 +75,12 @@ def read_items(path: Path) -> Iterator[BatchItem]:
                 if line.strip():
                     item = _item(number, line)
                     # A line without an id repeats none, even if another line's own id is what it is called by.
-                    if item.id in seen and item.id != _name(number):
+                    has_id = item.id != _name(number)
+                    if has_id and item.id in seen:
                         # Without its question, which this name may stand for once the id is taken out: that is asked.
                         item = BatchItem(_name(number), "", number, f'field "id" repeats "{item.id}"')
-                    seen |= {item.id} - {_name(number)}
+                    elif has_id:
+                        seen.add(item.id)
                     yield item
     except DAMAGED_GZIP as error:
         raise damaged(path, error) from None
