@@ -122,10 +122,10 @@ def test_a_case_file_holds_the_cases_whole(cases: list[Case], tmp_path: Path) ->
         ({}, 'line 2: field "id" repeats "a"'),
         (
             {"id": "b", "right": {}},
-            'line 2: field "right" must have choices or aliases, answers, sufficient or right or',
+            'line 2: field "right" must have choices',
         ),
         (
-            {"id": "b", "right": {"sufficient": True, "answers": ["x"], "aliases": [[], []]}},
+            {"id": "b", "role": "recall.cot", "right": {"sufficient": True, "answers": ["x"], "aliases": [[], []]}},
             "one list of aliases for each",
         ),
         # These ended as internal errors.
@@ -140,6 +140,15 @@ def test_a_case_file_holds_the_cases_whole(cases: list[Case], tmp_path: Path) ->
             "field \"right\" is wrong under 'aliases'",
         ),
         ({"id": "b", "right": {"right": "yes"}}, "field \"right\" is wrong under 'right'"),
+        ({"id": "b", "role": "rag.reason"}, 'field "inputs" must hold evidence'),
+        ({"id": "b", "role": "recall.cot"}, 'field "right" must have aliases, answers, sufficient'),
+        (
+            {"id": "b", "role": "coggrag.decompose", "right": {"names": [], "words": []}},
+            'field "right" must have least, most, refers',
+        ),
+        ({"id": "b", "role": "fiske.r_mapping"}, 'field "inputs" must hold clues'),
+        ({"id": "b", "right": {"choices": [3]}}, "must choose by the numbers of its lines: 3 is none"),
+        ({"id": "b", "right": {"choices": [[1, 2]]}}, r"must choose by the numbers of its lines: \[1, 2\] is none"),
         ({"id": "b", "order": [2, 2]}, 'field "order" must be a list of the options\' numbers'),
         ({"id": "b", "order": [[1], 2]}, 'field "order" must be a list of the options\' numbers'),
     ],

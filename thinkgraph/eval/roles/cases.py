@@ -17,7 +17,7 @@ from thinkgraph.errors import UsageError
 from thinkgraph.eval.files import FileRow, json_lines, write_text
 from thinkgraph.eval.roles.lines import lines_of
 from thinkgraph.prompts.kinds import Shape
-from thinkgraph.prompts.library import Prompt
+from thinkgraph.prompts.library import Prompt, PromptLibrary, builtin_roles
 
 Sort = Literal["choosing", "judging", "generating"]
 SORTS: Mapping[str, Sort] = {
@@ -33,8 +33,20 @@ SORTS: Mapping[str, Sort] = {
 }
 """How roles are measured, by their kind of reply. The other kinds have no reply that is right alone."""
 
-_RIGHT = ({"choices"}, {"sufficient", "answers", "aliases"}, {"right"}, {"names", "words"})
-"""What `Case.right` holds at least, by how a role is measured."""
+_RIGHT: Mapping[str, set[str]] = {
+    "pick": {"choices"},
+    "score": {"choices"},
+    "pairs": {"choices"},
+    "judge": {"sufficient", "answers", "aliases"},
+    "verdict": {"right"},
+    "keywords": {"names", "words"},
+    "names": {"names", "words"},
+    "keys": {"names", "words"},
+    "subquestions": {"names", "words", "least", "most", "refers"},
+}
+"""What `Case.right` holds at least, by the role's kind of reply."""
+_INPUTS = {"question", "options", "clues", "answer", "evidence"}
+"""What code reads of `Case.inputs`: a case has those that its role's prompt has a place for."""
 _DEFAULTS = dataclasses.asdict(Shape())
 
 
@@ -127,31 +139,48 @@ def _case(row: FileRow) -> Case:
     inputs = row.row("inputs").value
     if not all(isinstance(text, str) for text in inputs.values()):
         raise row.fail("inputs", "must hold texts")
+    role = row.text("role")
+    # A role that this release does not know is never asked for.
+    prompt = PromptLibrary().get(role) if role in builtin_roles() else None
+    if prompt and (missing := (prompt.places & _INPUTS) - inputs.keys()):
+        raise row.fail("inputs", f"must hold {', '.join(sorted(missing))}")
     order = row.value.get("order") or []
     options = range(1, len(lines_of(inputs.get("options", ""))) + 1)
     if order and not (isinstance(order, list) and len(order) == len(options) and all(one in order for one in options)):
         raise row.fail("order", "must be a list of the options' numbers")
+    return Case(
+        id=row.text("id"),
+        role=role,
+        question=row.text("question"),
+        type=row.note("type"),
+        inputs=inputs,
+        shape=row.row("shape").value,
+        right=_right(row, prompt, inputs),
+        order=tuple(order),
+    )
+
+
+def _right(row: FileRow, prompt: Prompt | None, inputs: Mapping[str, str]) -> Mapping[str, Any]:
+    """What is right, in a form that can be scored."""
     right = row.row("right").value
-    if not any(right.keys() >= names for names in _RIGHT):
-        sorts = " or ".join(", ".join(sorted(names)) for names in _RIGHT)
-        raise row.fail("right", f"must have {sorts}")
     try:
         _RIGHT_FORM.validate_python(right, strict=True)
     except ValidationError as error:
         fault = error.errors()[0]
         raise row.fail("right", f"is wrong under {fault['loc'][0]!r}: {fault['msg']}") from None
+    if prompt is None:
+        return right
+    if missing := _RIGHT.get(prompt.kind.name, set()) - right.keys():
+        raise row.fail("right", f"must have {', '.join(sorted(missing))}")
     if right.get("aliases") and len(right["aliases"]) != len(right["answers"]):
         raise row.fail("right", "must hold one list of aliases for each answer")
-    return Case(
-        id=row.text("id"),
-        role=row.text("role"),
-        question=row.text("question"),
-        type=row.note("type"),
-        inputs=inputs,
-        shape=row.row("shape").value,
-        right=right,
-        order=tuple(order),
-    )
+    # Pairs are of a clue and an option.
+    most = [len(lines_of(inputs[name])) for name in ("clues", "options") if name in prompt.places]
+    for choice in right.get("choices", ()):
+        numbers = choice if isinstance(choice, list) else [choice]
+        if len(numbers) != len(most) or not all(1 <= at <= last for at, last in zip(numbers, most, strict=True)):
+            raise row.fail("right", f"must choose by the numbers of its lines: {choice} is none")
+    return right
 
 
 def first_of_each(cases: Sequence[Case], roles: Sequence[str], most: int) -> list[Case]:
