@@ -15,7 +15,8 @@ from thinkgraph.nodes.tog2.context_retrieval import LISTED
 from thinkgraph.prompts.lines import parse_item
 from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.state.evidence import MAX_EVIDENCE, Path, merge_evidence, path_item
-from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.state.knowledge import Passage
+from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge
 
 FILMS = "abcdefgh"
@@ -124,6 +125,25 @@ def test_the_width_counts_relation_paths() -> None:
         (_, second) = [one for one in asked if one.role == "tog2.relation_prune"]
         named = {item.step[0] for item in second.lines("options") if item.step and item.step[1] == "year"}
         assert named == expected or (width == 1 and len(named) == 1)
+
+
+def test_an_entity_of_two_paths_stands_where_the_better_one_has_it() -> None:
+    """It stood at the place of the worse one."""
+    rows = [("Ann", "wrote", "Hedge"), ("Ann", "wrote", "Moss"), ("Ann", "edited", "Hedge")]
+    passages = [Passage(id="p", entities=["Moss"], title="Moss", section="", text="Moss is a novel about peat.")]
+    replies = {"tog2.relation_prune": {"scores": [[1, 9], [2, 9]]}, "tog2.reason": NEVER}
+    graph = tg.build(
+        "tog2",
+        knowledge=Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore(passages)),
+        model=FakeModel({"tog2.topic_prune": {"numbers": [1]}, **replies}),
+        settings=SETTINGS | {"depth": 1, "width": 2, "relations": 2, "ranker": "bm25", "backtracks": 0},
+    )
+    (update,) = (one for one in graph.stream({"question": "Which novel about peat by Ann?"}) if "entity_prune" in one)
+    topics = update["entity_prune"]["topics"]
+    assert [(topic["id"], topic["came_by"]) for topic in topics] == [
+        ("Hedge", "Ann|out|wrote"),
+        ("Moss", "Ann|out|wrote"),
+    ]
 
 
 def test_a_large_path_is_walked_from_its_first_entities_and_the_answer_says_what_was_cut() -> None:

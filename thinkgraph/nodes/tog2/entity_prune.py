@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import labelled, pruned
@@ -49,19 +50,17 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     # The best first; of those without a score, the order in which they were reached.
     order = sorted(candidates, key=lambda key: -scores.get(key, -1.0))
     chosen = [key for key in order if key in scores][: settings.width]
-    topics = list({topic["id"]: topic for key in reversed(chosen) for topic in reversed(candidates[key])}.values())[
-        ::-1
-    ]
+    topics = _distinct(candidates[key] for key in chosen)
     kept = {topic["id"] for topic in topics}
-    dropped = {topic["id"]: topic for key in order for topic in candidates[key] if topic["id"] not in kept}
+    dropped = [topic for topic in _distinct(candidates[key] for key in order) if topic["id"] not in kept]
     most = settings.members if settings.paths else MAX_DROPPED
-    back = list(dropped.values())[:most] if settings.backtracks else []
+    back = dropped[:most] if settings.backtracks else []
     evidence: dict[str, EvidenceItem] = {}
     for chunk in top:
         for item in _evidence(chunk, state, starts, places):
             evidence.setdefault(item["id"], item)
     note = yield from pruned(
-        "entities", state["round"], labelled(topics), labelled(dropped.values()), "their text and triples ranked lower"
+        "entities", state["round"], labelled(topics), labelled(dropped), "their text and triples ranked lower"
     )
     return {
         "topics": topics,
@@ -77,6 +76,14 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
 def _place(entity: str, hop: int, places: Sequence[str]) -> str:
     """Key of the candidate that an entity reached by a hop belongs to: the relation path with `beam=paths`, else the entity."""
     return places[hop] if places else entity
+
+
+def _distinct(several: Iterable[Sequence[Topic]]) -> list[Topic]:
+    """The entities, each as it comes first."""
+    found: dict[str, Topic] = {}
+    for topic in chain.from_iterable(several):
+        found.setdefault(topic["id"], topic)
+    return list(found.values())
 
 
 def _candidates(
