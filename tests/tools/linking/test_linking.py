@@ -167,6 +167,39 @@ def test_a_name_may_be_written_short_or_with_a_hyphen(question: str, wanted: str
     assert (first["entity"]["id"], first["method"]) == (wanted, "exact")
 
 
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Who directed Saint Elmo's Fire?", "St. Elmo's Fire"),
+        ("who directed saint elmo\u2019s fire", "St. Elmo's Fire"),
+        ("Which films did JK Simmons star in?", "J.K. Simmons"),
+        ("Which films did J. K. Simmons star in?", "J.K. Simmons"),
+        ("Who wrote LA Confidential?", "L.A. Confidential"),
+        ("When was SWAT released?", "S.W.A.T."),
+        ("What did JRR Tolkien write?", "J. R. R. Tolkien"),
+        ("Which country is Port au Prince the capital of?", "Port-au-Prince"),
+        ("Who directed Spider Man Homecoming?", "Spider-Man Homecoming"),
+    ],
+)
+def test_a_name_may_be_written_in_full_or_without_its_signs(question: str, wanted: str) -> None:
+    """None of them was found by its name: "SWAT" not at all, of "Saint Elmo's Fire" only "Fire"."""
+    names = (
+        "St. Elmo's Fire",
+        "Fire",
+        "J.K. Simmons",
+        "Simmons",
+        "L.A. Confidential",
+        "S.W.A.T.",
+        "J. R. R. Tolkien",
+        "Port-au-Prince",
+        "Prince",
+        "Spider-Man Homecoming",
+        "Spider",
+    )
+    first, *_ = StandardLinker(FakeGraph([(entity(name, name), []) for name in names])).link([question])[0]
+    assert (first["entity"]["id"], first["method"]) == (wanted, "exact")
+
+
 def test_an_abbreviation_ends_no_sentence(tmp_path: Path) -> None:
     """The name after "Mt." was taken for a word that begins a sentence, and not looked for."""
     path = tmp_path / "graph.sqlite"

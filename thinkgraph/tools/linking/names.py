@@ -17,9 +17,13 @@ _SMALL = frozenset(
     "a an and at by de der des di du for from in la le les of on or the to und van von y".split()  # noqa: SIM905
 )
 """Words in small letters within titles."""
-_INITIALS = re.compile(r"(?:[^\W\d_]\.\s?)+[^\W\d_]\.?")
+_INITIALS = re.compile(r"((?:[^\W\d_]\.\s?)+[^\W\d_]?\.?|[A-Z]{2,4})(\s.*)?")
+"""A name that begins with the first letters of words, and the rest of it."""
 _SHORT = {"n": "North", "s": "South", "e": "East", "w": "West", "mt": "Mount", "st": "Saint", "ft": "Fort"}
 """First words of names by the way they are written short."""
+_IN_FULL = {word.lower(): short.capitalize() for short, word in _SHORT.items()}
+_MOST_SPACES = 2
+"""In a name any of whose spaces may be a hyphen."""
 _APOSTROPHES = str.maketrans("'\u2019\u2018\u02bb\u02bc", "\u2019" + 4 * "'")
 """Curved apostrophes, as phones and word processors write them, for straight ones, and the other way round."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -54,17 +58,27 @@ def spellings(name: str) -> list[str]:
 
 
 def written_otherwise(name: str) -> Iterator[str]:
-    """Other ways to write a name: its apostrophes, its hyphen for a space, and what is short in English ("U.S.", "N. Korea") in full."""
-    yield name.translate(_APOSTROPHES)
-    if "-" in name:
-        yield name.replace("-", " ")
-    elif name.count(" ") == 1:
-        yield name.replace(" ", "-")
-    if _INITIALS.fullmatch(name):
-        yield re.sub(r"[\s.]", "", name)
+    """Other ways to write a name: its apostrophes, spaces for hyphens, and what is written short in English ("N. Korea", "JK Simmons")."""
+    for way in dict.fromkeys((name, name.translate(_APOSTROPHES))):
+        yield way
+        yield from _short_or_long(way)
+        yield way.replace("-", " ")
+        spaces = [at for at, sign in enumerate(way) if sign == " "]
+        if len(spaces) <= _MOST_SPACES:
+            yield from (f"{way[:at]}-{way[at + 1 :]}" for at in spaces)
+            yield way.replace(" ", "-")
+
+
+def _short_or_long(name: str) -> Iterator[str]:
+    """A name whose beginning is written short, or may be."""
+    if found := _INITIALS.fullmatch(name):
+        letters, rest = re.sub(r"[\s.]", "", found[1]), found[2] or ""
+        yield from (f"{way}{rest}" for way in (letters, f"{'.'.join(letters)}.", f"{'. '.join(letters)}."))
     first, _, rest = name.partition(" ")
     if rest and (word := _SHORT.get(first.lower().removesuffix("."))):
         yield f"{word} {rest}"
+    if rest and (word := _IN_FULL.get(first.lower())):
+        yield from (f"{word}. {rest}", f"{word} {rest}")
 
 
 def is_name(text: str) -> bool:
