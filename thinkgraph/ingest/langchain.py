@@ -170,9 +170,16 @@ def _sources(documents: Iterable[Document]) -> Iterator[Source]:
 def _row(document: Document, number: int) -> PassageRow:
     """A document as a row of no file, with the id that it has by itself."""
     _check(document, "documents are LangChain's Document objects", "page_content", "id", "metadata")
-    name = clean(str(document.id or document.metadata.get("source") or "")).strip() or f"document {number}"
-    title = clean(str(document.metadata.get("title") or Path(name).name)).strip()
-    return PassageRow(0, name, title, "", clean(document.page_content), None)
+    metadata: object = document.metadata or {}
+    text: object = document.page_content
+    known = metadata if isinstance(metadata, Mapping) else {}
+    name = clean(str(document.id or known.get("source") or "")).strip() or f"document {number}"
+    if known is not metadata:
+        raise UsageError(f"{name[:80]!r}: its metadata is {type(metadata).__name__}, not a mapping")
+    if not isinstance(text, str):
+        raise UsageError(f"{name[:80]!r}: its page_content is {type(text).__name__}, not a text")
+    title = clean(str(known.get("title") or Path(name).name)).strip()
+    return PassageRow(0, name, title, "", clean(text), None)
 
 
 def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:

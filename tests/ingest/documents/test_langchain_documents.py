@@ -108,6 +108,22 @@ def test_no_document_is_lost_without_a_word(tmp_path):
     assert facts == {**dict.fromkeys(["a", "a#2", "a#2#2", "long", "nul"], ""), "blank\nid": "holds no words"}
 
 
+def test_documents_made_by_hand_may_lack_metadata(tmp_path):
+    bare = Document.model_construct(page_content=TEXTS[0], metadata=None)
+    build_from_documents(tmp_path / "kb", [bare], embedder=HashEmbedder(8))
+    with DocumentStore(tmp_path / "kb" / DOCUMENTS, write=False) as store:
+        assert [fact["id"] for fact in store.facts()] == ["document 1"]
+
+
+@pytest.mark.parametrize("made", [{"page_content": None}, {"page_content": b"Paris"}, {"metadata": ["a"]}])
+def test_a_document_that_is_not_whole_is_named(tmp_path, made):
+    broken = Document.model_construct(**{"page_content": TEXTS[0], "metadata": {}, "id": "report", **made})
+    with pytest.raises(UsageError, match="'report': "):
+        build_from_documents(tmp_path / "kb", [broken])
+    with pytest.raises(UsageError, match="'report': "):
+        build_from_graph_documents(tmp_path / "kb", [Graph([], graphs()[0].relationships, broken)])
+
+
 def test_no_documents_are_no_knowledge_base(tmp_path):
     with pytest.raises(KnowledgeError, match="there is no document in what is given"):
         tg.Knowledge.from_documents([], tmp_path / "kb")
