@@ -210,7 +210,13 @@ def _nodes(document: GraphDocument) -> list[GraphNode]:
 
 
 def _triple(edge: GraphRelationship) -> dict[str, Any]:
-    row: dict[str, Any] = {"subject": str(edge.source.id), "relation": edge.type, "object": str(edge.target.id)}
+    # A name may stand in quotes, which a file's literals do.
+    row: dict[str, Any] = {
+        "subject": str(edge.source.id),
+        "relation": edge.type,
+        "object": str(edge.target.id),
+        "literal": False,
+    }
     if properties := _plain(edge.properties):
         row["qualifiers"] = properties
     return row

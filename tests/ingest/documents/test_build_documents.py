@@ -194,6 +194,12 @@ def test_a_new_title_is_found_in_old_documents(docs) -> None:
     assert "docs/hills.txt#13-35" in names(docs.parent / "kb")
 
 
+def test_a_title_in_quotes_is_one_thing(docs) -> None:
+    (docs / "heroes.md").write_text('# "Heroes"\n\nDavid Bowie recorded it in Berlin.\n', "utf-8")
+    (docs / "bowie.md").write_text('# David Bowie\n\nDavid Bowie recorded "Heroes" in Berlin.\n', "utf-8")
+    assert build(docs).build.manifest["graph"]["literals"] == 0
+
+
 def test_documents_that_are_gone_stay_until_they_are_removed(docs) -> None:
     build(docs)
     (docs / "osk.md").unlink()

@@ -171,6 +171,13 @@ def test_nothing_of_a_graph_document_is_lost(tmp_path):
         assert (about["passage"]["title"], large["passage"]["title"]) == ("document 1", "document 2")
 
 
+def test_a_name_in_quotes_is_one_node(tmp_path):
+    bowie, heroes = Node("David Bowie"), Node('"Heroes"')
+    graph = Graph([], [Relationship(bowie, heroes, "RECORDED"), Relationship(heroes, bowie, "IS_BY")], None)
+    report = build_from_graph_documents(tmp_path / "kb", [graph], embedder=HashEmbedder())
+    assert (report.manifest["graph"]["entities"], report.manifest["graph"]["literals"]) == (2, 0)
+
+
 def test_what_a_later_node_says_of_an_entity_is_kept(tmp_path):
     ann, paris = Node("q1", "Person"), Node("q2", "City")
     told = Node("q1", "Woman", {"name": "Ann Lee", "description": "a weaver"})

@@ -149,6 +149,8 @@ def test_marked_literals(tmp_path):
     found = [row[2:] for row in rows_of(tmp_path / "t.jsonl", content)]
     assert found[:4] == [("b", (), ""), ("5", (), "number"), ("true", (), "boolean"), ("c", (), None)]
     assert found[4] == ("d", (("k", "v"), ("k", "w"), ("n", "1")), None)
+    quoted = json.dumps({"s": "a", "p": "r", "o": '"Heroes"', "literal": False})
+    assert [row[2:] for row in rows_of(tmp_path / "q.jsonl", quoted)] == [('"Heroes"', (), None)]
 
 
 def test_malformed_rows_are_named(tmp_path):

@@ -220,9 +220,8 @@ class _Writer:
         row: dict[str, Any]
         for (one, relation, other, named), sources in sorted(self._said.items()):
             row = {"subject": label[one], "relation": relation, "object": label[other] if named else other}
-            if not named:
-                row["literal"] = True
-            row["source"] = sources[:_SOURCES]
+            # A name may stand in quotes, which a file's literals do.
+            row |= {"literal": not named, "source": sources[:_SOURCES]}
             if len(sources) > _SOURCES:
                 row["more sources"] = len(sources) - _SOURCES
             self.counts["statements"] += 1
@@ -230,13 +229,13 @@ class _Writer:
         if self._mode == "llm":
             return
         for one, relation, other, times in self._together.edges():
-            row = {"subject": label[one], "relation": relation, "object": label[other]}
+            row = {"subject": label[one], "relation": relation, "object": label[other], "literal": False}
             yield {**row, "passages": times} if times > 1 else row
         for base, titles in sorted(self._names.families.items()):
             entities = dict.fromkeys(map(self._names.root, [base, *sorted(titles)]))
             namesakes = [entity for entity in entities if entity in self._used]
             for one, other in combinations(namesakes, 2) if len(namesakes) <= _NAMESAKES else ():
-                yield {"subject": label[one], "relation": SAME_NAME, "object": label[other]}
+                yield {"subject": label[one], "relation": SAME_NAME, "object": label[other], "literal": False}
 
     def _entities(self) -> Iterator[dict[str, str]]:
         for entity, title in sorted(self._used.items()):

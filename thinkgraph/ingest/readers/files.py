@@ -293,9 +293,10 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
             rejects.add(path, line, f"{_empty_part(*texts)} is empty or no text")
             continue
         datatype: str | None = None
+        marks = [row[keys[k]] for k in keys if k in _LITERAL]
         if not isinstance(values[2], str):
             datatype = "boolean" if isinstance(values[2], bool) else "number"
-        elif obj[0] == '"':
+        elif obj[0] == '"' and False not in marks:
             obj, datatype = literal_of(obj)
             if not obj:
                 rejects.add(path, line, "empty object")
@@ -305,7 +306,6 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
         except ValueError as error:
             rejects.add(path, line, str(error))
             continue
-        marks = [row[keys[k]] for k in keys if k in _LITERAL]
         if marks and datatype is None and (marks[0] is True or str(marks[0]).casefold() in _TRUE):
             datatype = ""
         yield subject, relation, obj, qualifiers, datatype
