@@ -229,6 +229,8 @@ def test_entities_aliases_passages(tmp_path):
     path = tmp_path / "e.jsonl"
     path.write_text('{"id": 7, "type": "city"}\n')
     assert list(read_entities(path, rejects)) == [("7", "", "city", "")]
+    path.write_text('{"entity": "q1", "Name": "Paris", "label": "", "class": "City"}\n')
+    assert list(read_entities(path, rejects)) == [("q1", "Paris", "City", "")], "as the columns of a table"
     path = tmp_path / "a.json"
     path.write_text('{"Paris": ["City of Light", "City of Light", 5], "Lyon": "Lugdunum"}')
     assert read_aliases(path, Rejects(strict=True)) == {"Paris": ["City of Light", "5"], "Lyon": ["Lugdunum"]}

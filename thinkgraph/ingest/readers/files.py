@@ -354,7 +354,8 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
     form = format_of(path, columns=2)
     if form == "jsonl":
         for line, row in read_objects(path, rejects):
-            fields = [_text(row.get(name)) for name in ("id", "label", "type", "description")]
+            given = {name.strip().casefold(): value for name, value in row.items()}
+            fields = [next(filter(None, (_text(given.get(name)) for name in known)), "") for known in _ENTITY_COLUMNS]
             if fields[0]:
                 yield EntityRow(*fields)
             else:
