@@ -153,6 +153,19 @@ def test_marked_literals(tmp_path):
     assert [row[2:] for row in rows_of(tmp_path / "q.jsonl", quoted)] == [('"Heroes"', (), None)]
 
 
+def test_blank_qualifiers_say_nothing(tmp_path):
+    blank = [{"note": "  "}, {"tags": ["", None]}, {"qualifiers": {"k": [" ", None]}}, {"qualifiers": " "}]
+    content = "\n".join(json.dumps({"s": "a", "p": "r", "o": "b", **one}) for one in blank)
+    assert rows_of(tmp_path / "t.jsonl", content) == [("a", "r", "b", (), None)] * 4
+
+
+def test_a_qualifier_that_is_no_text_is_named(tmp_path):
+    rejects = Rejects()
+    content = "\n".join(json.dumps({"s": "a", "p": "r", "o": "b", "made": made}) for made in ({"by": "x"}, "y"))
+    assert len(rows_of(tmp_path / "t.jsonl", content, rejects)) == 1
+    assert [one["reason"] for one in rejects.kept] == ["the qualifier 'made' is no text"]
+
+
 def test_malformed_rows_are_named(tmp_path):
     rejects = Rejects()
     content = b"a\tr\tb\nonly one\na\t\tb\na\tr\t\n\xff\xfe\tr\tb\na\tr\tb\0\n" + b"c\tr\td\n" * 40

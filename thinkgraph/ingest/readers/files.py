@@ -324,18 +324,18 @@ def _qualifiers_of(row: dict[str, object], used: set[str]) -> Qualifiers:
     """The pairs of a `qualifiers` field (an object or a list of pairs) and of every other scalar field."""
     pairs: list[tuple[str, str]] = []
     for name, value in row.items():
-        if name in used or name.casefold() in _LITERAL or value is None or value == "":
+        if name in used or name.casefold() in _LITERAL or value is None:
             continue
         if name.casefold() in _QUALIFIERS and isinstance(value, dict | list):
             items = list(value.items()) if isinstance(value, dict) else value
             for item in items:
                 if not (isinstance(item, tuple | list) and len(item) == 2):  # noqa: PLR2004 (a pair)
                     raise ValueError("qualifiers are neither an object nor a list of pairs")
-                pairs += [(_scalar(item[0]), _scalar(one)) for one in _listed(item[1]) if one not in (None, "")]
-        elif name.casefold() in _QUALIFIERS and isinstance(value, str):
+                pairs += _pairs(*item)
+        elif name.casefold() in _QUALIFIERS and isinstance(value, str) and value.strip():
             pairs += _qualifiers_in(name, value)
         else:
-            pairs += [(name, _scalar(one)) for one in _listed(value)]
+            pairs += _pairs(name, value)
     return tuple(pairs)
 
 
@@ -343,10 +343,13 @@ def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def _scalar(value: object) -> str:
-    if text := _text(value):
-        return text
-    raise ValueError("a qualifier is empty or no text")
+def _pairs(name: object, value: object) -> list[tuple[str, str]]:
+    """One qualifier, or one for each part of a list; blank ones say nothing."""
+    said = [one for one in _listed(value) if not (one is None or (isinstance(one, str) and not one.strip()))]
+    pairs = [(_text(name), _text(one)) for one in said]
+    if not all(map(all, pairs)):
+        raise ValueError(f"the qualifier {str(name)[:80]!r} is no text")
+    return pairs
 
 
 def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
