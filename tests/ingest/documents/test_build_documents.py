@@ -211,6 +211,18 @@ def test_documents_that_are_gone_stay_until_they_are_removed(docs) -> None:
     assert "docs/osk.md#7-34" not in names(docs.parent / "kb")
 
 
+def test_rows_that_are_gone_from_their_file_are_told(docs) -> None:
+    rows = ['{"id": "one", "text": "Tollow borders Osk."}\n', '{"id": "two", "text": "Varn borders Osk."}\n']
+    (docs / "rows.jsonl").write_text("".join([*rows, '{"id": "marks", "text": "..."}']))
+    assert build(docs).documents["failed"] == 1
+    (docs / "rows.jsonl").write_text(rows[0])
+    report = update_documents(docs.parent / "kb", [docs], embedder=EMBEDDER)
+    assert [(r["file"], r["kind"]) for r in report.build.examples] == [("two", "gone")]
+    assert report.documents["failed"] == 0
+    report = update_documents(docs.parent / "kb", [docs / "osk.md"], embedder=EMBEDDER)
+    assert not report.build.examples, "the file of the row was not looked into"
+
+
 def test_a_document_is_removed_by_its_name_as_it_is_shown(docs) -> None:
     (docs / "new\nline.txt").write_text("Osk and Tollow.")
     build(docs)

@@ -482,13 +482,12 @@ def _read_all(
                 kept = " (what was read of it before is kept)" if store.fail(source, str(error)) else ""
                 rejects.note(source.file, source.line, f"{error}{kept}", kind="not read")
     change.progress("documents", len(seen), len(seen))
-    gone = sorted(
-        one for one, file in store.files().items() if one not in seen and not any(_is_in(file, name) for name in closed)
-    )
+    files = store.files()
+    gone = [one for one in sorted(files.keys() - seen) if not any(_is_in(files[one], name) for name in closed)]
     if not change.old:
         changes["removed"] = len(gone)
     else:
-        gone = [one for one in gone if any(_is_in(one, name) for _, name in named)]
+        gone = [one for one in gone if any(_is_in(files[one], name) for _, name in named)]
         for one in filter(store.content, gone):
             rejects.note(one, 0, "is no longer there; `kb remove` takes it out", kind="gone")
         # Nothing was ever read of the others.
