@@ -77,6 +77,7 @@ def test_a_sentence_is_a_chunk() -> None:
 @pytest.mark.parametrize("text", ["x" * 200_000, "a " * 100_000, ". " * 100_000, "\n" * 200_000])
 def test_a_long_text_takes_no_time(text: str) -> None:
     assert len(chunk_offsets(text, 1000, 100)) < 1000
+    assert sentence_offsets(text, 1000)[-1][1] == len(text)
 
 
 def test_wrapped_text_is_cut_at_sentence_ends_not_at_line_ends() -> None:

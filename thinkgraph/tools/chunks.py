@@ -52,9 +52,11 @@ def sentence_offsets(text: str, size: int) -> list[tuple[int, int]]:
         size: longest chunk.
     """
     spans = []
-    start = 0
+    start = seen = signs = 0
     for end in [*(found.end() for found in _SENTENCE.finditer(text)), len(text)]:
-        if end == len(text) or sum(map(str.isalnum, text[start:end])) > _ABBREVIATED:
+        signs += sum(map(str.isalnum, text[seen:end]))
+        seen = end
+        if end == len(text) or signs > _ABBREVIATED:
             spans += [(start + a, start + b) for a, b in chunk_offsets(text[start:end], size, 0)]
-            start = end
+            start, signs = end, 0
     return spans
