@@ -167,3 +167,20 @@ def test_entities_by_meaning(neo4j_server: Database) -> None:
 
 def test_suite_data_is_not_trivial() -> None:
     assert graph_data.HUB_EDGES > 1_000, "the hub must be one for the store, too"
+
+
+def namesakes(database: Database) -> None:
+    database.run("CREATE (:Town {name: 'Reed'})-[:NEAR]->(:Town {name: 'Silent Harbour'})")
+    database.run(
+        "UNWIND range(1, 3100) AS at CREATE (:Ruling {name: 'District Court of Appeal'})-[:ON]->(:Day {day: at})"
+    )
+
+
+def test_a_name_of_very_many_pushes_no_other_out(neo4j_server: Database) -> None:
+    with neo4j_server.holding("namesakes", namesakes), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        many, one = store.lookup(["District Court of Appeal", "Reed"])
+        assert [len(many), [match["name"] for match in one]] == [10, ["Reed"]]
+        many, one = store.search(["court of appeal, district", "the Silent"])
+        assert [len(many), [match["name"] for match in one]] == [10, ["Silent Harbour"]]
+        many, one = store.search(["Distrct Court of Apeal", "Silnt Harbr"], fuzzy=True)
+        assert [len(many), [match["name"] for match in one]] == [10, ["Silent Harbour"]]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from thinkgraph.state.knowledge import LinkMethod, Match
 from thinkgraph.tools.linking.lexical import STOP_WORDS
@@ -16,6 +16,8 @@ from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Template
 from thinkgraph.tools.neo4j.rows import Neo4jReader, elements
 from thinkgraph.tools.sqlite.file import chunks
+
+T = TypeVar("T")
 
 SCANNED = 50_000
 """Entities up to which a query compares every name, whatever its spelling; beyond that indexes are used."""
@@ -153,7 +155,7 @@ class Neo4jNames:
         if not given or limit < 1:
             return [[] for _ in names]
         found: dict[str, list[tuple[_Found, str, LinkMethod]]] = {}
-        for one in self._candidates(_by_name(given), _MOST_ROWS + 2 * len(given)):
+        for one in self._found_for(list(given), lambda part: _by_name({norm: given[norm] for norm in part})):
             seen: set[str] = set()
             for name, method in one.names:
                 norm = normal_name(name)
@@ -193,7 +195,7 @@ class Neo4jNames:
         queries = [folded(well_formed(text[:_LONGEST]).replace("\0", " ")) for text in texts]
         if not any(queries) or limit < 1:
             return [[] for _ in texts]
-        found = self._candidates(_by_spelling(queries), _CANDIDATES * len(queries))
+        found = self._found_for(queries, _by_spelling)
         names = [(one, name, folded(name)) for one in found for name, _ in one.names]
         results = []
         for whole in queries:
@@ -212,6 +214,17 @@ class Neo4jNames:
 
     def _match(self, one: _Found, name: str, method: LinkMethod, score: float) -> Match:
         return Match(entity=rows.entity(one.node, one.details, one.edges), name=name, method=method, score=score)
+
+    def _found_for(self, wanted: Sequence[T], query: Callable[[Sequence[T]], _Query]) -> list[_Found]:
+        """What the query for some names or texts finds, each node once."""
+        most = _MOST_ROWS + 2 * len(wanted)
+        found = self._candidates(query(wanted), most)
+        if len(found) < most or len(wanted) == 1:
+            return found
+        # What very many are called would push the others out.
+        half = len(wanted) // 2
+        both = [*self._found_for(wanted[:half], query), *self._found_for(wanted[half:], query)]
+        return list({one.node.element: one for one in both}.values())
 
     def _candidates(self, query: _Query, most: int) -> list[_Found]:
         """What a query finds.
@@ -302,15 +315,18 @@ def _by_name(given: Mapping[str, set[str]]) -> _Query:
 
 
 def _by_words(queries: Sequence[Sequence[str]]) -> _Query:
-    """By the words of each query."""
-    whole = "size([w IN $words WHERE any(x IN names WHERE (' ' + x + ' ') CONTAINS (' ' + w + ' '))])"
-    part = "size([w IN $words WHERE any(x IN names WHERE x CONTAINS w)])"
+    """By the words of each query, which all have the same share of the rows."""
+    asked = [list(one) for one in queries if one]
+    whole = "size([w IN q WHERE any(x IN names WHERE (' ' + x + ' ') CONTAINS (' ' + w + ' '))])"
+    part = "size([w IN q WHERE any(x IN names WHERE x CONTAINS w)])"
     return _Query(
-        scan=f"WITH n, names, {part} AS part WHERE part > 0 "
-        f"RETURN n, 2.0 * {whole} + part AS rank ORDER BY rank DESC LIMIT toInteger($most)",
-        lines=[[cypher.literally(word[:_LONGEST]) for word in one[:_CANDIDATES]] for one in queries if one],
+        scan=f"UNWIND $queries AS q WITH n, names, q, {part} AS part WHERE part > 0 "
+        f"WITH q, n, (2.0 * {whole} + part) / size(q) AS rank ORDER BY rank DESC "
+        f"WITH q, collect([n, rank])[..{max(1, _MOST_ROWS // len(asked))}] AS top "
+        "UNWIND top AS one RETURN one[0] AS n, one[1] AS rank",
+        lines=[[cypher.literally(word[:_LONGEST]) for word in one[:_CANDIDATES]] for one in asked],
         limit=_CANDIDATES,
-        parameters={"words": sorted({word for one in queries for word in one})},
+        parameters={"queries": asked},
     )
 
 
@@ -333,8 +349,10 @@ def _by_spelling(queries: Sequence[str]) -> _Query:
     best = f"reduce(best = 0, h IN {hits} | CASE WHEN h > best THEN h ELSE best END)"
     fuzzy = [[_fuzzy(word) for word in words_of(text)[:12]] for text in queries]
     return _Query(
+        # The best of each text: one that is like very many names leaves room for the others.
         scan=f"UNWIND $texts AS t WITH n, t, {best} AS best WHERE best >= t.least "
-        "RETURN n, max(best * 1.0 / size(t.grams)) AS rank ORDER BY rank DESC LIMIT toInteger($most)",
+        "WITH t, n, best * 1.0 / size(t.grams) AS rank ORDER BY rank DESC "
+        f"WITH t, collect([n, rank])[..{_CANDIDATES}] AS top UNWIND top AS one RETURN one[0] AS n, one[1] AS rank",
         lines=[line for line in fuzzy if line],
         limit=_CANDIDATES,
         parameters={"texts": texts},
