@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -338,8 +340,9 @@ def test_values_as_people_read_them() -> None:
         *("x", "true", "3", "4", "2.5", "1e+300", "", "", ""),
     ]
     assert render(Date(1992, 5, 1)) == "1992-05-01"
-    assert render(DateTime(1992, 5, 1, 12, 30)) == "1992-05-01T12:30:00.000000000"
-    assert render(Time(12, 30)) == "12:30:00.000000000"
+    assert render(DateTime(1992, 5, 1, 12, 30)) == "1992-05-01T12:30:00"
+    assert render(DateTime(2020, 10, 10, 10, 0, 20, 500_000_000, UTC)) == "2020-10-10T10:00:20.5+00:00"
+    assert render(Time(12, 30, 0, 10)) == "12:30:00.00000001"
     assert render(Duration(days=1)) == "P1D"
     assert render(WGS84Point((12.5, 55.0))) == "latitude 55, longitude 12.5"
     assert render(CartesianPoint((1.0, 2.0))) == "x 1, y 2"

@@ -31,6 +31,8 @@ from thinkgraph.tools.values import DESCRIPTION_LENGTH, foreign_time, shortened,
 _NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN = "node:", "element:", "literal:", "value:", "key:"
 _RESERVED = (_NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN)
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_NEEDLESS = re.compile(r"(?:\.|(\.\d*?[1-9]))0+(?!\d)")
+"""The end of a fraction of a second: the driver writes all nine digits."""
 _LONGEST_ID = 20_000
 _AT_ONCE = 5_000
 """Ids that one query looks up."""
@@ -387,7 +389,7 @@ def render(value: Any) -> str:
         ]
         return ", ".join(f"{name} {render(float(number))}" for name, number in found if number is not None)
     iso = getattr(value, "iso_format", None)
-    return str(iso()) if callable(iso) else foreign_time(value) or well_formed(str(value))
+    return _NEEDLESS.sub(r"\1", str(iso())) if callable(iso) else foreign_time(value) or well_formed(str(value))
 
 
 def elements(value: Any) -> list[str]:
