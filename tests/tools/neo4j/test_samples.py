@@ -295,6 +295,11 @@ def test_texts_from_elsewhere_keyed_by_a_property(northwind: Database) -> None:
         ("passage=notes", "passage=notes: the database has no such property (Label.property)"),
         ("literal=Nobody", "literal=Nobody: the database has no such label"),
         ("hide=Nobody", "hide=Nobody: the database has no such label or type"),
+        ("id=Customer.nope", "id=Customer.nope: the database has no such property"),
+        (
+            "id=Product.productID,Customer.country",
+            "id=Customer.country: 3 nodes have the value 'Germany'; name a property",
+        ),
         ("vectors=nobody", "vectors=nobody: the database has no such vector index (known: there is none)"),
     ],
 )

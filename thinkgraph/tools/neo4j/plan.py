@@ -186,6 +186,8 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         + hidden_nodes
     )
     keys = _keys(catalogue, [label for label in found if label and label not in hidden | literal], mapping.get("id"))
+    if "id" in mapping:
+        _check_apart(connection, keys)
     literal_keys = _keys(catalogue, sorted(literal), None)
     for label, key in (*keys, *literal_keys):
         if label in found:
@@ -319,6 +321,20 @@ def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | N
                 )
             found.append((label, key))
     return tuple(sorted(set(found)))
+
+
+def _check_apart(connection: Connection, keys: Iterable[NodeKey]) -> None:
+    """Refuse a property as an id that several nodes share: what one of them says would be told of the other."""
+    for label, key in keys:
+        query = (
+            f"MATCH (n:{cypher.quoted(label)}) WITH toStringOrNull(n.{cypher.quoted(key)}) AS value LIMIT {_LOOKED_AT} "
+            "WITH value, count(*) AS nodes WHERE value <> '' AND nodes > 1 "
+            "RETURN left(value, 80), nodes ORDER BY nodes DESC, value LIMIT 1"
+        )
+        for value, nodes in connection.rows(query):
+            raise KnowledgeError(
+                f"id={label}.{key}: {nodes:,} nodes have the value {value!r}; name a property that tells them apart, or none"
+            )
 
 
 def _overridden(one: Roles, mapping: Mapping[str, Sequence[str]], present: set[str]) -> Roles:
