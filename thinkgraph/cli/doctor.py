@@ -19,6 +19,7 @@ from thinkgraph.cli.options import (
     configured,
     open_knowledge,
     open_models,
+    prices_of,
 )
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             _failed(title, check)
             for title, check in (
                 ("python", lambda: sys.version.split()[0]),
-                ("configuration", lambda: _configuration(config, flags)),
+                ("configuration", lambda: _configuration(config, flags, args.prices)),
                 ("packages", _packages),
                 ("sqlite", _sqlite),
                 ("runs", _runs),
@@ -85,8 +86,9 @@ def _failed(title: str, check: Callable[[], str]) -> bool:
     return False
 
 
-def _configuration(config: Config, flags: dict[str, str | None]) -> str:
-    """Where each value comes from; passwords and keys of addresses are left out."""
+def _configuration(config: Config, flags: dict[str, str | None], prices: str | None) -> str:
+    """Where each value comes from; passwords and keys of addresses are left out. A price table that cannot be read is a fault."""
+    prices_of(prices)
     values = {
         **config.values,
         **{name: Value(given, "flag") for name, given in flags.items() if given},
