@@ -124,6 +124,16 @@ def test_where_nothing_can_be_recorded_no_run_begins(
     assert Recording(tmp_path / "x").about["question"] == QUESTION
 
 
+def test_a_model_without_its_key_leaves_no_recording_in_the_way(
+    cli: Run, kb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    words = ["ask", QUESTION, "--kb", kb, "--thread", "t", "--record", str(tmp_path / "x")]
+    assert "needs OPENAI_API_KEY" in cli(*words, "--model", MODEL).line
+    assert cli(*words, "--model", "offline").code == 0
+
+
 def test_half_a_line_of_a_killed_recording_is_left_out(recorded: tuple[Path, Path, dict[str, Any]]) -> None:
     file, _, _ = recorded
     whole = file.read_bytes()

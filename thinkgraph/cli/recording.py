@@ -110,6 +110,8 @@ def begin(path: str, question: str, options: RunOptions, knowledge: Knowledge) -
             "embedder": knowledge.embedder.name,
         },
     }
+    # A missing key is refused now: the first look-up would begin the file, which the same command refuses from then on.
+    open_models(options["model"], knowledge).check()
     kept = Recording(Path(path), str(options["model"]), about)
     found = recorded(knowledge, kept)
     return found, open_models(options["model"], found, prices=options["prices"], recording=kept)
