@@ -44,7 +44,7 @@ class RecordFile:
         self.path = path
         self._counts = counts
         self._plan = {"format": _FORMAT, **plan}
-        self._beside = path.with_name(f"{path.name}.run.json")
+        self._beside = Path(f"{path}.run.json")
         self._out: IO[bytes] | None = None
 
     def __enter__(self) -> Self:

@@ -332,6 +332,7 @@ def test_a_file_of_another_form_is_refused(cli: Run, tmp_path: Path, kb: str, te
         (("empty.jsonl", "--out", "x.jsonl"), "empty.jsonl: holds no questions"),
         (("{file}", "--out", "{file}"), "--out must be another file"),
         (("{file}", "--out", "/nowhere/x"), "there is no folder /nowhere"),
+        (("{file}", "--out", "."), ". cannot be written (Is a directory)"),
         (("{file}", "--out", "x.jsonl", "--concurrency", "0"), "--concurrency must be"),
         (("{file}", "--out", "x.jsonl", "--set", "nope=1"), "no setting 'nope'"),
         (("{file}", "--out", "x.jsonl", "--method", "nope"), "no method 'nope'"),
