@@ -91,9 +91,13 @@ def test_doctor_finds_every_fault(cli: Run, kb: str, monkeypatch: pytest.MonkeyP
     done = cli("doctor", "--kb", kb, "--model", "nope")
     assert done.code == 1
     assert "must be named provider:name" in done.out
-    done = cli("doctor", "--no-calls", "--kb", kb, "--prices", "/nowhere")
-    assert done.code == 1
-    assert "cannot read the price table /nowhere" in done.out
+    for flag, said in (
+        ("--prices", "cannot read the price table /nowhere"),
+        ("--prompts", "prompt folder /nowhere is"),
+    ):
+        done = cli("doctor", "--no-calls", "--kb", kb, flag, "/nowhere")
+        assert done.code == 1
+        assert said in done.out
     with ModelServer(["no JSON"]) as server:
         use_server(server, monkeypatch)
         assert cli("doctor", "--kb", kb, "--model", MODEL).out.count("the reply cannot be read") > 3

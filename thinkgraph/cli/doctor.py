@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             _failed(title, check)
             for title, check in (
                 ("python", lambda: sys.version.split()[0]),
-                ("configuration", lambda: _configuration(config, flags, args.prices)),
+                ("configuration", lambda: _configuration(config, flags, args)),
                 ("packages", _packages),
                 ("sqlite", _sqlite),
                 ("runs", _runs),
@@ -86,9 +86,12 @@ def _failed(title: str, check: Callable[[], str]) -> bool:
     return False
 
 
-def _configuration(config: Config, flags: dict[str, str | None], prices: str | None) -> str:
-    """Where each value comes from; passwords and keys of addresses are left out. A price table that cannot be read is a fault."""
-    prices_of(prices)
+def _configuration(config: Config, flags: dict[str, str | None], args: argparse.Namespace) -> str:
+    """Where each value comes from; passwords and keys of addresses are left out. Prices and prompts that cannot be read are faults."""
+    from thinkgraph.prompts.library import PromptLibrary
+
+    prices_of(args.prices)
+    PromptLibrary(args.prompts)
     values = {
         **config.values,
         **{name: Value(given, "flag") for name, given in flags.items() if given},
