@@ -160,6 +160,10 @@ def _check_places(args: argparse.Namespace) -> None:
         raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
     if args.url and args.workers > 1:
         raise UsageError("--workers is for questions answered here: leave it or --url out")
+    if args.url and args.rate is not None:
+        raise UsageError("--rate is for questions answered here: leave it or --url out")
+    if args.assistant and not args.url:
+        raise UsageError("--assistant is a server's: name that with --url, or leave it out")
     if args.queue and (args.url or args.workers > 1):
         raise UsageError(
             "--queue is for questions answered here, by one process a command: leave it, or --url and --workers, out"

@@ -334,6 +334,8 @@ def test_a_file_of_another_form_is_refused(cli: Run, tmp_path: Path, kb: str, te
         (("{file}", "--out", "/nowhere/x"), "there is no folder /nowhere"),
         (("{file}", "--out", "."), ". cannot be written (Is a directory)"),
         (("{file}", "--out", "x.jsonl", "--concurrency", "0"), "--concurrency must be"),
+        (("{file}", "--out", "x.jsonl", "--rate", "1", "--url", "http://x"), "--rate is for questions answered here"),
+        (("{file}", "--out", "x.jsonl", "--assistant", "a"), "--assistant is a server's: name that with --url"),
         (("{file}", "--out", "x.jsonl", "--set", "nope=1"), "no setting 'nope'"),
         (("{file}", "--out", "x.jsonl", "--method", "nope"), "no method 'nope'"),
     ],
