@@ -11,7 +11,7 @@ from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.linking.lexical import bag, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
-from thinkgraph.tools.linking.names import folded, normal_name, well_formed, written_otherwise
+from thinkgraph.tools.linking.names import folded, normal_name, ways_to_write, well_formed
 from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.protocols import GraphStore, call_checked
 
@@ -250,7 +250,7 @@ class StandardLinker:
 
 def _ways(said: str, names: dict[str, str]) -> list[str]:
     """The keys that a mention is looked up under, as it is written first; they are added to `names`."""
-    ways = {normal_name(way): way for way in (said, *written_otherwise(said))}
+    ways = {normal_name(way): way for way in ways_to_write(said)}
     for key, way in ways.items():
         names.setdefault(key, way)
     return list(ways)

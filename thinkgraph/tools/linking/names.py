@@ -57,8 +57,8 @@ def spellings(name: str) -> list[str]:
     return list(dict.fromkeys(filter(None, [*ways, " ".join(capitals), " ".join(small)])))
 
 
-def written_otherwise(name: str) -> Iterator[str]:
-    """Other ways to write a name: its apostrophes, spaces for hyphens, and what is written short in English ("N. Korea", "JK Simmons")."""
+def ways_to_write(name: str) -> Iterator[str]:
+    """The ways to write a name, its own first: other apostrophes, spaces for hyphens, English short forms ("N. Korea", "JK Simmons")."""
     for way in dict.fromkeys((name, name.translate(_APOSTROPHES))):
         yield way
         yield from _short_or_long(way)
