@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -137,6 +137,12 @@ def test_a_name_is_found_whichever_apostrophe_is_typed(typed: str, of_graph: str
     assert (link["entity"]["id"], link["method"], link["mention"]) == ("tonga", "exact", f"Nuku{typed}alofa")
 
 
+def first_link(question: str, names: Sequence[str]) -> tuple[str, str]:
+    """The first entity that a question is linked to, of those with these names, and how."""
+    first, *_ = StandardLinker(FakeGraph([(entity(name, name), []) for name in names])).link([question])[0]
+    return first["entity"]["id"], first["method"]
+
+
 @pytest.mark.parametrize(
     ("question", "wanted"),
     [
@@ -163,8 +169,7 @@ def test_a_name_may_be_written_short_or_with_a_hyphen(question: str, wanted: str
         "Guinea",
         "Guinea-Bissau",
     )
-    first, *_ = StandardLinker(FakeGraph([(entity(name, name), []) for name in names])).link([question])[0]
-    assert (first["entity"]["id"], first["method"]) == (wanted, "exact")
+    assert first_link(question, names) == (wanted, "exact")
 
 
 @pytest.mark.parametrize(
@@ -196,8 +201,7 @@ def test_a_name_may_be_written_in_full_or_without_its_signs(question: str, wante
         "Spider-Man Homecoming",
         "Spider",
     )
-    first, *_ = StandardLinker(FakeGraph([(entity(name, name), []) for name in names])).link([question])[0]
-    assert (first["entity"]["id"], first["method"]) == (wanted, "exact")
+    assert first_link(question, names) == (wanted, "exact")
 
 
 def test_an_abbreviation_ends_no_sentence(tmp_path: Path) -> None:
