@@ -110,11 +110,12 @@ def begin(path: str, question: str, options: RunOptions, knowledge: Knowledge) -
             "embedder": knowledge.embedder.name,
         },
     }
-    # A missing key is refused now: the first look-up would begin the file, which the same command refuses from then on.
-    open_models(options["model"], knowledge).check()
     kept = Recording(Path(path), str(options["model"]), about)
     found = recorded(knowledge, kept)
-    return found, open_models(options["model"], found, prices=options["prices"], recording=kept)
+    models = open_models(options["model"], found, prices=options["prices"], recording=kept)
+    # A missing key is refused now: the first look-up would begin the file, which the same command refuses from then on.
+    models.check()
+    return found, models
 
 
 def repeat(recording: Recording, options: RunOptions) -> tuple[Knowledge, Models]:
