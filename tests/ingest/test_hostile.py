@@ -180,6 +180,19 @@ def test_aliases_of_a_name_that_comes_twice_are_all_used(build, tmp_path):
         assert [links[0]["entity"]["id"] for links in kb.linker.link_names(["first", "second"], limit=1)] == ["a", "a"]
 
 
+def test_an_entity_that_is_a_relation_too_keeps_what_is_said_of_it(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("film\tdirector\tann\nann\toccupation\tdirector\n")
+    (tmp_path / "e.tsv").write_text(
+        "id\tlabel\ttype\tdescription\ndirector\tfilm director\tjob\tmakes films\noccupation\thas the job\t\t\n"
+    )
+    assert build("--triples", tmp_path / "t.tsv", "--entities", tmp_path / "e.tsv", "--no-index")[0] == 0
+    with Knowledge.open(tmp_path / "kb") as kb:
+        told = {"label": "film director", "type": "job", "description": "makes films"}
+        assert kb.graph.entities(["director", "occupation"]) == [{"id": "director", "literal": False, **told}, None]
+        assert [match["entity"]["id"] for match in kb.graph.lookup(["Film director"])[0]] == ["director"]
+        assert {r["label"] for r in kb.graph.relations(["ann"])[0]} == {"film director", "has the job"}
+
+
 def test_empty_qualifiers_are_none(build, tmp_path):
     rows = [{"subject": "a", "relation": "b", "object": "c", "qualifiers": {"since": "", "until": None, "by": "d"}}]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))

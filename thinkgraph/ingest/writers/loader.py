@@ -82,17 +82,25 @@ class Interner:
         """The numbers of the values, and where those that are new first stand, in the order of their numbers."""
         hashes = np.fromiter(map(hash, values), np.int64, len(values))
         unique, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-        place = np.searchsorted(self._hashes, unique)
-        numbers = np.zeros(len(unique), np.int64)
-        known = np.flatnonzero(place < len(self))
-        known = known[self._hashes[place[known]] == unique[known]]
-        numbers[known] = self._numbers[place[known]]
+        place, numbers = self._find(unique)
         new = np.flatnonzero(numbers == 0)
         order = new[np.argsort(first[new])]
         numbers[order] = np.arange(len(self) + 1, len(self) + 1 + len(order))
         self._hashes = np.insert(self._hashes, place[new], unique[new])
         self._numbers = np.insert(self._numbers, place[new], numbers[new])
         return numbers[inverse], first[order].tolist()
+
+    def __contains__(self, value: Hashable) -> bool:
+        return bool(self._find(np.array([hash(value)]))[1][0])
+
+    def _find(self, hashes: Numbers) -> tuple[Numbers, Numbers]:
+        """Where each hash stands or would stand, and its number; 0 where there is none."""
+        place = np.searchsorted(self._hashes, hashes)
+        numbers = np.zeros(len(hashes), np.int64)
+        known = np.flatnonzero(place < len(self))
+        known = known[self._hashes[place[known]] == hashes[known]]
+        numbers[known] = self._numbers[place[known]]
+        return place, numbers
 
 
 class TripleLoader(AbstractContextManager["TripleLoader"]):
@@ -190,8 +198,8 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
         return found
 
     def describe(self, entities: Iterable[EntityRow]) -> None:
-        """Take labels, types and descriptions. An id that no triple has becomes an entity, unless it is a relation's
-        name, which is then given the label.
+        """Take labels, types and descriptions. A relation's name gives it the label. An id that no triple has becomes
+        an entity, unless it is a relation's name.
         """
         stream = iter(entities)
         done = 0
@@ -199,7 +207,7 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
         while batch := list(islice(stream, BATCH_ROWS)):
             named = [(row.label, row.id) for row in batch if row.label and row.id in self.relations]
             self._db.executemany("UPDATE relation SET label = ? WHERE name = ?", named)
-            rows = [row for row in batch if row.id not in self.relations]
+            rows = [row for row in batch if row.id not in self.relations or row.id in self._nodes]
             numbers = self._number([row.id for row in rows]).tolist()
             about = ((n, row.label, row.type, row.description) for n, row in zip(numbers, rows, strict=True))
             self._db.executemany(_DESCRIBE, about)
