@@ -118,6 +118,15 @@ def test_quotes_over_lines(build, tmp_path):
     assert (status, len(err)) == (REFUSED, 1)
 
 
+def test_all_lines_that_an_open_quote_takes_are_told(build, tmp_path):
+    rows = [f"{i},r," + '"' * (i == 7) + "x" * 100 for i in range(3000)]
+    (tmp_path / "t.csv").write_text("\n".join(["s,r,o", *rows]) + "\n")
+    _, err, _ = build("--triples", tmp_path / "t.csv", "--no-index")
+    used = read_manifest(tmp_path / "kb")["graph"]["triples"]
+    assert err[0].startswith("t.csv, line 9: malformed: bad CSV")
+    assert err[0].endswith(f"is a quote left open?); lines 9 to {9 + 2999 - used} are not used")
+
+
 def test_one_long_line_among_others(build, tmp_path):
     (tmp_path / "t.tsv").write_text(f"a\tb\tc\na\tb\t{'x' * 10_000_000}\n")
     assert build("--triples", tmp_path / "t.tsv", "--no-index")[0] == 0
