@@ -189,6 +189,29 @@ def test_aliases_of_a_name_that_comes_twice_are_all_used(build, tmp_path):
         assert [links[0]["entity"]["id"] for links in kb.linker.link_names(["first", "second"], limit=1)] == ["a", "a"]
 
 
+def test_aliases_under_names_of_one_entity_are_all_used(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "e.tsv").write_text("id\tlabel\na\tThe First\n")
+    given = {
+        "The First": ["one"],
+        "the first": ["two"],
+        "c": ["three"],
+        " c": ["four"],
+        "Nobody": ["x"],
+        "nobody": ["y"],
+    }
+    (tmp_path / "aliases.json").write_text(json.dumps(given))
+    _, err, _ = build(
+        "--triples", tmp_path / "t.tsv", "--entities", tmp_path / "e.tsv", "--aliases", tmp_path / "aliases.json"
+    )
+    assert [line.split(": ")[2] for line in err[:2]] == [
+        f"'{name}' names no entity, or several" for name in ("Nobody", "nobody")
+    ]
+    with Knowledge.open(tmp_path / "kb") as kb:
+        found = kb.linker.link_names(["one", "two", "three", "four"], limit=1)
+        assert [links[0]["entity"]["id"] for links in found] == ["a", "a", "c", "c"]
+
+
 def test_an_entity_that_is_a_relation_too_keeps_what_is_said_of_it(build, tmp_path):
     (tmp_path / "t.tsv").write_text("film\tdirector\tann\nann\toccupation\tdirector\n")
     (tmp_path / "e.tsv").write_text(

@@ -421,7 +421,7 @@ def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
         if not name or not all(texts):
             rejects.add(path, 0, f"the aliases of {key_label(entity)[:80]!r} are not all texts")
         if name:
-            found[name] = list(dict.fromkeys(filter(None, texts)))
+            found[name] = list(dict.fromkeys([*found.get(name, ()), *filter(None, texts)]))
     return found
 
 

@@ -43,7 +43,7 @@ def note_aliases(graph: Path, aliases: Iterable[tuple[str, Sequence[str]]]) -> l
     Returns:
         The keys of `aliases` that name no entity, or several.
     """
-    missing: dict[str, tuple[str, Sequence[str]]] = {}
+    missing: dict[str, list[tuple[str, Sequence[str]]]] = defaultdict(list)
     owners: dict[str, list[int]] = defaultdict(list)
     with closing(fast_database(aliases_file(graph))) as db:
         db.execute("CREATE TABLE given (node INTEGER, name TEXT)")
@@ -56,18 +56,18 @@ def note_aliases(graph: Path, aliases: Iterable[tuple[str, Sequence[str]]]) -> l
             if row:
                 db.executemany("INSERT INTO given VALUES (?, ?)", [(row[0], text) for text in texts])
             else:
-                missing[normal_name(key)] = key, texts
+                missing[normal_name(key)].append((key, texts))
         for batch in _entities(db) if missing else ():
             for node, _, label in batch:
                 if (norm := normal_name(label)) in missing:
                     owners[norm].append(node)
         for norm, named in owners.items():
             if len(named) == 1:
-                _, texts = missing.pop(norm)
-                db.executemany("INSERT INTO given VALUES (?, ?)", [(named[0], text) for text in texts])
+                given = [(named[0], text) for _, texts in missing.pop(norm) for text in texts]
+                db.executemany("INSERT INTO given VALUES (?, ?)", given)
         db.execute("CREATE INDEX given_node ON given (node)")
         db.execute("COMMIT")
-    return [key for key, _ in missing.values()]
+    return [key for keys in missing.values() for key, _ in keys]
 
 
 def write_names(graph: Path, progress: Progress = no_progress) -> None:
