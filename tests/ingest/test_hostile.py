@@ -212,6 +212,31 @@ def test_aliases_under_names_of_one_entity_are_all_used(build, tmp_path):
         assert [links[0]["entity"]["id"] for links in found] == ["a", "a", "c", "c"]
 
 
+def test_rows_of_an_entity_that_say_different_things_are_told(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\nd\tb\ta\n")
+    rows = [
+        "a\tAnn\tperson",
+        "c\tCee\t",
+        "c\tCee\tletter",
+        "d\tDee\t",
+        "a\tAnna\tperson",
+        "a\tAnne\tperson",
+        "e\tEmil\t",
+        "e\tErna\t",
+    ]
+    (tmp_path / "e.tsv").write_text("\n".join(["id\tlabel\ttype", *rows]) + "\n")
+    status, err, _ = build("--triples", tmp_path / "t.tsv", "--entities", tmp_path / "e.tsv", "--no-index", "--strict")
+    assert status == 0
+    assert err == [
+        "e.tsv: duplicate id: the id 'a' comes again with another label ('Anna' is used, not 'Ann')",
+        "e.tsv: duplicate id: the id 'a' comes again with another label ('Anne' is used, not 'Anna')",
+        "e.tsv: duplicate id: the id 'e' comes again with another label ('Erna' is used, not 'Emil')",
+        "not used: 3 duplicate id (see build_report.jsonl in the folder)",
+    ]
+    with Knowledge.open(tmp_path / "kb") as kb:
+        assert [entity["label"] for entity in kb.graph.entities(["a", "c", "d", "e"])] == ["Anne", "Cee", "Dee", "Erna"]
+
+
 def test_an_entity_that_is_a_relation_too_keeps_what_is_said_of_it(build, tmp_path):
     (tmp_path / "t.tsv").write_text("film\tdirector\tann\nann\toccupation\tdirector\n")
     (tmp_path / "e.tsv").write_text(

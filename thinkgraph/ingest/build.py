@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -333,7 +333,8 @@ class Build:
             if facts is not None:
                 loader.describe(facts.rows())
             for file in inputs["entities"]:
-                loader.describe(read_entities(file, self.rejects))
+                told = partial(self.rejects.add, file, 0, kind="duplicate id")
+                loader.describe(read_entities(file, self.rejects), told)
             return loader.finish(detect_literals=self.detect_literals)
 
     def _batches(self, facts: Facts | None, work: Path) -> Iterator[Iterable[TripleBatch]]:

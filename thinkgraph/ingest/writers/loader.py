@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -197,22 +197,40 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
             self._db.executemany("INSERT INTO qualifier VALUES (?, ?)", enumerate(texts, first))
         return found
 
-    def describe(self, entities: Iterable[EntityRow]) -> None:
+    def describe(self, entities: Iterable[EntityRow], told: Callable[[str], None] = lambda _: None) -> None:
         """Take labels, types and descriptions. A relation's name gives it the label. An id that no triple has becomes
-        an entity, unless it is a relation's name.
+        an entity, unless it is a relation's name. `told` hears of ids that come again with something else: the last holds.
         """
         stream = iter(entities)
         done = 0
+        described = np.zeros(0, np.bool_)
         self._name_relations()
         while batch := list(islice(stream, BATCH_ROWS)):
             named = [(row.label, row.id) for row in batch if row.label and row.id in self.relations]
             self._db.executemany("UPDATE relation SET label = ? WHERE name = ?", named)
             rows = [row for row in batch if row.id not in self.relations or row.id in self._nodes]
-            numbers = self._number([row.id for row in rows]).tolist()
-            about = ((n, row.label, row.type, row.description) for n, row in zip(numbers, rows, strict=True))
-            self._db.executemany(_DESCRIBE, about)
+            numbers = self._number([row.id for row in rows])
+            described = np.concatenate((described, np.zeros(len(self._values) - len(described), np.bool_)))
+            again = described[numbers] | ~np.isin(np.arange(len(rows)), np.unique(numbers, return_index=True)[1])
+            described[numbers] = True
+            about = [(n, row.label, row.type, row.description) for n, row in zip(numbers.tolist(), rows, strict=True)]
+            self._db.executemany(_DESCRIBE, (about[at] for at in np.flatnonzero(~again)))
+            for at in np.flatnonzero(again):
+                if changed := self._changed(*about[at]):
+                    told(f"the id {rows[at].id[:80]!r} comes again with another {changed}")
+                self._db.execute(_DESCRIBE, about[at])
             done += len(batch)
             self._progress("entities", done, None)
+
+    def _changed(self, node: int, *said: str) -> str:
+        """What is said of a node in place of what was said before."""
+        before = self._db.execute("SELECT label, type, description FROM node WHERE id = ?", (node,)).fetchone()
+        fields = zip(("label", "type", "description"), said, before, strict=True)
+        return ", ".join(
+            f"{field} ({now[:80]!r} is used, not {was[:80]!r})"
+            for field, now, was in fields
+            if now and was and now != was
+        )
 
     def _name_relations(self) -> None:
         rows = ((number, name) for name, number in self.relations.items())
