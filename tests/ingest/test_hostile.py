@@ -237,6 +237,20 @@ def test_rows_of_an_entity_that_say_different_things_are_told(build, tmp_path):
         assert [entity["label"] for entity in kb.graph.entities(["a", "c", "d", "e"])] == ["Anne", "Cee", "Dee", "Erna"]
 
 
+def test_what_a_row_says_of_an_entity_in_no_text_is_told(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    rows = [
+        {"id": "a", "label": ["A", "B"], "type": {"x": 1}, "description": "d"},
+        {"id": "c", "label": None, "name": "C", "type": ""},
+    ]
+    (tmp_path / "e.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    _, err, _ = build("--triples", tmp_path / "t.tsv", "--entities", tmp_path / "e.jsonl", "--no-index")
+    assert err[:-1] == ["e.jsonl, line 1: malformed: what it says of 'a' in label, type is no text and not used"]
+    with Knowledge.open(tmp_path / "kb") as kb:
+        a, c = kb.graph.entities(["a", "c"])
+        assert (a["label"], a["description"], c["label"]) == ("a", "d", "C")
+
+
 def test_an_entity_that_is_a_relation_too_keeps_what_is_said_of_it(build, tmp_path):
     (tmp_path / "t.tsv").write_text("film\tdirector\tann\nann\toccupation\tdirector\n")
     (tmp_path / "e.tsv").write_text(

@@ -359,10 +359,14 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
         for line, row in read_objects(path, rejects):
             given = {name.strip().casefold(): value for name, value in row.items()}
             fields = [next(filter(None, (_text(given.get(name)) for name in known)), "") for known in _ENTITY_COLUMNS]
-            if fields[0]:
-                yield EntityRow(*fields)
-            else:
+            if not fields[0]:
                 rejects.add(path, line, "no id")
+                continue
+            said = ((name, given.get(name)) for known in _ENTITY_COLUMNS for name in known)
+            if lost := [name for name, value in said if value and not _text(value) and not str(value).isspace()]:
+                reason = f"what it says of {fields[0][:80]!r} in {', '.join(lost)} is no text and not used"
+                rejects.add(path, line, reason)
+            yield EntityRow(*fields)
         return
     order = [0, 1, 2, 3]
     for number, (line, cells) in enumerate(read_cells(path, form, rejects)):
