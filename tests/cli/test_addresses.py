@@ -159,6 +159,7 @@ def test_info_and_doctor(cli, endpoint):
     assert "passages     none" in done.out
     assert json.loads(cli("kb", "info", address(endpoint), "--json").out)["graph"]["triples"] == -1
     assert "unknown" in cli("kb", "info", address(endpoint, options="&counts=no")).out
+    assert "leave --text out, and give no address" in cli("kb", "info", address(endpoint), "--documents").line
     checked = cli("doctor", "--no-calls", "--kb", address(endpoint, options="&counts=no&names=server"))
     assert "an unknown number of triples" in checked.out
     assert "misspelt" in checked.out

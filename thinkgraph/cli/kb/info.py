@@ -37,6 +37,10 @@ def run(args: argparse.Namespace) -> int:
 
     facts: object
     if "://" in args.folder or args.text:
+        if args.documents:
+            raise UsageError(
+                "--documents lists those of a knowledge base's folder; leave --text out, and give no address"
+            )
         with Knowledge.open(args.folder, text=args.text) as knowledge:
             facts, lines = _server(knowledge) if is_server(args.folder) and not args.text else _store(knowledge)
     else:
