@@ -350,6 +350,27 @@ def test_nothing_that_is_given_becomes_part_of_a_query(small_server, texts):
         assert "INSERT" not in call.query.replace('INSERT"', "")
 
 
+def test_an_entity_with_a_blank_label_is_found_by_its_own_name():
+    rdf = '<http://e/Ann> <http://e/to> <http://e/Bob> ; <http://www.w3.org/2000/01/rdf-schema#label> "" .'
+    with (
+        SparqlServer(rdf) as server,
+        SparqlGraphStore(server.url, policy=QUICK, counts="none", names="local") as store,
+    ):
+        assert [one["entity"]["label"] for (one,) in store.lookup(["ann", "bob"])] == ["Ann", "Bob"]
+
+
+def test_the_note_on_names_says_that_regions_are_asked_for_one_by_one():
+    rdf = '<http://e/a> <http://e/to> <http://e/b> ; <http://www.w3.org/2000/01/rdf-schema#label> "Lorry"@en-GB .'
+    with SparqlServer(rdf) as server:
+        for languages, found in (("en",), 0), (("en", "en-GB"), 1):
+            with SparqlGraphStore(
+                server.url, policy=QUICK, counts="none", names="server", languages=languages
+            ) as store:
+                assert store.entities(["http://e/a"])[0]["label"] == "Lorry"
+                assert len(store.lookup(["Lorry"])[0]) == found
+                assert any("language=en,en-US" in note for note in store.notes)
+
+
 @pytest.mark.parametrize(
     ("search", "mark"), [("bif", "bif:contains"), ("jena", "text#query"), ("entitysearch", "mwapi")]
 )

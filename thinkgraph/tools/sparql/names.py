@@ -94,7 +94,8 @@ class NameFinder:
         )
         return [
             (
-                f"names are looked up by the server: as written, in lower or upper case, with a capital, as a title; {by_words}; "
+                f"names are looked up by the server: as written, in lower or upper case, with a capital, as a title; "
+                f"in a region of a language where it is asked for (language=en,en-US); {by_words}; "
                 "misspelt ones are not found (names=local reads all names once)"
             )
         ]

@@ -93,7 +93,7 @@ ALL_NAMES = (
 UNNAMED = (
     "SELECT ?e { { SELECT DISTINCT ?e { { ?e ?p ?o . $relation_ok $object_ok } UNION "
     "{ ?s ?p ?e . $relation_ok $subject_ok } $linkable } } "
-    "FILTER NOT EXISTS { ?e ?q ?t . FILTER(?q IN ($labels)) $preferred } } ORDER BY ?e"
+    'FILTER NOT EXISTS { ?e ?q ?t . FILTER(?q IN ($labels)) FILTER(STR(?t) != "") $preferred } } ORDER BY ?e'
 )
 """The entities without a label in a preferred language."""
 DEGREES = "SELECT ?i (COUNT(*) AS ?n) { VALUES (?i ?s) { $rows } ?s ?p ?o . $relation_ok $object_ok } GROUP BY ?i"
