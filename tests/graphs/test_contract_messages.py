@@ -135,6 +135,21 @@ def test_a_question_that_is_no_text_is_refused_as_that(case: Case) -> None:
     assert model.asked == []
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_no_input_is_refused_in_one_line(case: Case, *, kept: bool) -> None:
+    graph, model = make(case, checkpointer=InMemorySaver() if kept else None)
+    for wrong in ("Who?", [], [("user", "Who?")], 5, b"Who?"):
+        with pytest.raises(UsageError, match=r"^a graph is asked with .* not with .*$"):
+            graph.invoke(wrong, thread())
+        with pytest.raises(UsageError, match=r"^a graph is asked with .* not with .*$"):
+            asyncio.run(graph.ainvoke(wrong, thread()))
+    with pytest.raises(UsageError, match=r"^there is no run to go on with on this thread: ask by 'question'"):
+        graph.invoke(None, thread())
+    with pytest.raises(UsageError, match=r"^there is no run to go on with on this thread: ask by 'question'"):
+        asyncio.run(graph.ainvoke(None, thread()))
+    assert model.asked == []
+
+
 @pytest.mark.parametrize("how", ["messages", "question"])
 def test_what_is_no_question_does_not_ask_the_last_one_again(case: Case, how: str) -> None:
     graph, model = make(case, checkpointer=InMemorySaver())

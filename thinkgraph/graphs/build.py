@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -10,6 +11,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT
+from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, Command
@@ -44,12 +46,14 @@ class MethodGraph(Graph):
     def stream(self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         """See Pregel. Raises SettingsError for a context that does not fit."""
         self._check_input(config, input)
-        return super().stream(input, _unbounded(config), context=self._as_given(context), **kwargs)
+        run = super().stream(input, _unbounded(config), context=self._as_given(context), **kwargs)
+        return _gone_on(run) if input is None else run
 
     def astream(self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         """As `stream`."""
         self._check_input(config, input)
-        return super().astream(input, _unbounded(config), context=self._as_given(context), **kwargs)
+        run: Any = super().astream(input, _unbounded(config), context=self._as_given(context), **kwargs)
+        return _agone_on(run) if input is None else run
 
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """See Pregel. Raises StateFormError for a channel that there is not, or in the wrong form."""
@@ -82,13 +86,39 @@ def _must_ask(given: object) -> None:
     """A thread keeps its last question: an input without one would ask that again, and pass for an answer to what was meant.
 
     Raises:
-        UsageError: neither a question nor a message.
+        UsageError: neither a question nor a message, or what is no input at all.
     """
+    if isinstance(given, str | bytes | int | float | list | tuple):
+        told = one_line(repr(given))[:80]
+        raise UsageError(f"a graph is asked with {{'question': '…'}} or {{'messages': […]}}, not with {told}")
     if isinstance(given, Mapping) and "question" not in given and not given.get("messages"):
-        names = ", ".join(repr(one_line(str(name))[:40]) for name in list(given)[:5])
+        names = ", ".join(repr(one_line(str(name))[:40]) for name in list(given)[:5] if name != "messages")
         raise UsageError(
             "the question is empty: ask by 'question' or 'messages'" + (f", not by {names}" if names else "")
         )
+
+
+@contextmanager
+def _something_to_go_on_with() -> Iterator[None]:
+    """Raises UsageError where a run without an input has no thread to go on with."""
+    try:
+        yield
+    except EmptyInputError as error:
+        raise UsageError(
+            "there is no run to go on with on this thread: ask by 'question' or 'messages', or name the thread of a run"
+        ) from error
+
+
+def _gone_on(run: Iterator[Any]) -> Iterator[Any]:
+    with _something_to_go_on_with():
+        yield from run
+
+
+async def _agone_on(run: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
+    with _something_to_go_on_with():
+        async with aclosing(run):
+            async for part in run:
+                yield part
 
 
 def _unbounded(config: RunnableConfig | None) -> RunnableConfig | None:
