@@ -80,8 +80,8 @@ class FastTogSettings(DoubtSettings):
     )
     coarse: Literal["fair", "modularity", "random", "off"] = Field(
         "fair",
-        description="Coarse prune: by modularity; the same in turns for each node that the search stands at, so that a hub crowds out "
-        "no other (fair); at random (the control); or none.",
+        description="Coarse prune: by modularity; the same in turns for each node that the search stands at and for its relations, which "
+        "share node_cap too, so that no hub and no long list crowds out the others (fair); at random (the control); or none.",
     )
     candidates: int = Field(200, ge=1, le=400, description="k: communities that the coarse prune keeps.")
     option_tokens: int = Field(

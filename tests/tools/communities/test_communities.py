@@ -38,8 +38,9 @@ class Counting:
         method = method.removeprefix("graph.")
         self.calls.append(method)
         result = getattr(self.store, method)(*arguments, **options)
-        found = [t for one in result for t in one["triples"]] if method == "neighbourhood" else result
-        self.triples += len(found)
+        if method != "relations":
+            lists = method in {"neighbourhood", "neighbours"}
+            self.triples += sum(len(one["triples"]) for one in result) if lists else len(result)
         return result
 
 
@@ -267,6 +268,23 @@ def test_a_fair_coarse_prune_keeps_the_best_beside_each_node_of_the_centre() -> 
     assert kept("fair", 100) == ["h"] * 30 + ["s"] * 3
 
 
+def test_a_long_list_at_a_hub_crowds_out_no_short_one() -> None:
+    rows = [(f"n{i}", "near", "hub") for i in range(HUB // 10)]
+    store = Counting(MemoryGraphStore([*rows, ("hub", "capital", "city"), ("hub", "head", "person")]))
+    (found,) = search(store, ["hub"])
+    assert {"city", "person"} <= set().union(*nodes(found))
+    assert len(found.cells) == 200
+    assert found.nodes == 601, "as many as a sample of all has"
+    assert store.triples <= 3 * 601 + 2_000
+
+
+def test_the_cells_of_a_short_list_are_kept_beside_those_of_a_long_one() -> None:
+    rows = [(f"n{i}", "near", "hub") for i in range(400)]
+    (found,) = search(MemoryGraphStore([*rows, ("hub", "capital", "city")]), ["hub"], candidates=8)
+    assert {"city"} in nodes(found)
+    assert len(found.cells) == 8
+
+
 @pytest.fixture(scope="module")
 def hubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hub with 50,000 neighbours and one with 5,000, in a built graph."""
@@ -280,7 +298,7 @@ def hubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_hub_costs_no_more_than_its_caps(hubs: Path) -> None:
-    """n+1 round trips, the caps honoured, and memory that does not grow with the hub."""
+    """n+1 round trips and one for its relations, the caps honoured, and memory that does not grow with the hub."""
     peaks: dict[str, int] = {}
     with SqliteGraphStore(hubs) as store:
         search(store, ["small"])  # what is loaded once is not the search's
@@ -290,7 +308,7 @@ def test_a_hub_costs_no_more_than_its_caps(hubs: Path) -> None:
             (found,) = search(counting, [hub], node_cap=500, graph_cap=800, hops=2)
             peaks[hub] = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            assert counting.calls == ["neighbourhood", "neighbourhood", "edges_among"]
+            assert counting.calls == ["neighbourhood", "relations", "neighbourhood", "edges_among"]
             assert found.nodes <= 801
             assert len(found.cells) <= 200
             assert counting.triples <= 500 + 2_000 + 3 * 801
@@ -301,5 +319,5 @@ def test_a_wide_frontier_is_read_thinly(hubs: Path) -> None:
     with SqliteGraphStore(hubs) as store:
         counting = Counting(store)
         search(counting, ["big"], node_cap=5_000, graph_cap=5_000, hops=2, decay=1.0)
-        assert counting.calls == ["neighbourhood", "neighbourhood", "edges_among"]
+        assert counting.calls == ["neighbourhood", "relations", "neighbourhood", "edges_among"]
         assert counting.triples <= 5_000 + 5_000 + 2 * 5_001 + 2_000

@@ -259,6 +259,17 @@ def fitting(lines: Iterable[tuple[T, str]], tokens: int) -> list[tuple[T, str]]:
     return kept
 
 
+def highest_level(costs: Sequence[int], room: int) -> int:
+    """The highest size of a list at which all fit: long lists are cut before any is left out."""
+    left, lines = room, len(costs)
+    for cost in sorted(costs):
+        if cost > left // lines:
+            return left // lines
+        left -= cost
+        lines -= 1
+    return max(costs, default=0)
+
+
 def line_cost(line: str) -> int:
     """Tokens that a numbered line of a prompt takes."""
     return estimate_tokens(len(line)) + 2

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.evidence_lines import highest_level
 from thinkgraph.nodes.common.reports import pruned, retrieved
 from thinkgraph.nodes.fasttog.chains import community_of, growing, named
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
@@ -20,7 +21,7 @@ from thinkgraph.state.fasttog import (
     FastTogSettings,
     FastTogState,
 )
-from thinkgraph.state.knowledge import Triple, both_ends
+from thinkgraph.state.knowledge import Step, Triple, both_ends
 from thinkgraph.tools.communities.detectors import detect
 from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership, taking_turns
 
@@ -62,7 +63,7 @@ class SearchResult:
 def local_search(
     origins: Sequence[SearchOrigin], history: Sequence[str], settings: FastTogSettings
 ) -> Flow[list[SearchResult]]:
-    """The candidates around each origin: at most n+1 round trips for all of them together."""
+    """The candidates around each origin: n+1 round trips for all of them together, and one or two more for each hub among their nodes."""
     locals_ = [Local(origin.centre, set(origin.literals)) for origin in origins]
     most = _least(settings.graph_cap, settings.slow_graph_cap if settings.detector == "girvan_newman" else None)
     hops = settings.hops if settings.community_size > 1 else 1  # a single node is a candidate only where it is near
@@ -75,6 +76,9 @@ def local_search(
             limit = min(limit, max(1, settings.wide_cap // len(wanted)))
         read = yield from requests.neighbourhood(wanted, limit=limit, seed=settings.seed)
         near = {node: found["triples"] for node, found in zip(wanted, read, strict=True)}
+        if hop == 1 and settings.coarse == "fair":
+            hubs = [node for node, found in zip(wanted, read, strict=True) if found["total"] > len(found["triples"])]
+            near |= yield from _by_relation(hubs, limit, settings.seed)
         for local in locals_:
             triples = [triple for node in local.frontier for triple in near[node]]
             share, cap = settings.decay ** (hop - 1), _least(settings.hop_cap, local.room(most))
@@ -92,6 +96,22 @@ def local_search(
         ]
 
     return (yield from requests.computed(searched))
+
+
+def _by_relation(hubs: Sequence[str], limit: int, seed: int) -> Flow[dict[str, list[Triple]]]:
+    """The statements of hubs with a share for each relation, so that short lists are whole: a sample of all would miss them.
+
+    A hub of one relation, or of more relations than may be read statements, is left out.
+    """
+    found: dict[str, list[Triple]] = {}
+    every = (yield from requests.relations(hubs)) if hubs else []
+    for hub, near in zip(hubs, every, strict=True):
+        if 1 < len(near) <= limit:
+            steps = [Step(entity=hub, relation=one["name"], direction=one["direction"]) for one in near]
+            share = highest_level([one["count"] for one in near], limit)
+            lists = yield from requests.neighbours(steps, limit=share, seed=seed)
+            found[hub] = [triple for one in lists for triple in one["triples"]]
+    return found
 
 
 def _least(*caps: int | None) -> int | None:

@@ -9,7 +9,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, evidence_line, fetch_texts, fitting, line_cost
+from thinkgraph.nodes.common.evidence_lines import (
+    PromptContext,
+    Texts,
+    evidence_line,
+    fetch_texts,
+    fitting,
+    highest_level,
+    line_cost,
+)
 from thinkgraph.nodes.fiske.clue_table import ancestors
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.fiske import Arrival, Branch
@@ -51,7 +59,7 @@ def path_evidence(
     if sum(line_cost(line) for _, line in full) <= tokens:
         return PromptContext([item for item, line in full if line], [line for _, line in full if line], texts), []
     alone = {key: _alone(items[key], step, texts) for key, step in steps.items()}
-    level = _level([line_cost(line) for line in alone.values()], tokens)
+    level = highest_level([line_cost(line) for line in alone.values()], tokens)
     long = {key for key, line in alone.items() if line_cost(line) > level}
     lines = [
         (key, _shortened(items[key], steps[key], texts, level) if key in long else line) for key, line in alone.items()
@@ -62,17 +70,6 @@ def path_evidence(
     cut = sum(key in long for key, _ in kept)
     notes += [f"{cut} of the lists of the evidence were cut to fit (evidence_tokens)"] if cut else []
     return PromptContext([items[key] for key, _ in kept], [line for _, line in kept], texts), notes
-
-
-def _level(costs: Sequence[int], room: int) -> int:
-    """The highest cost of a line at which all fit: long lists are cut before any line is left out."""
-    left, lines = room, len(costs)
-    for cost in sorted(costs):
-        if cost > left // lines:
-            return left // lines
-        left -= cost
-        lines -= 1
-    return max(costs, default=0)
 
 
 def _steps(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> dict[tuple[str, str, str], _PathStep]:

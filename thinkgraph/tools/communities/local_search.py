@@ -89,10 +89,6 @@ class Cell:
         """See `membership`."""
         return membership(self.nodes)
 
-    def joins(self, node: str) -> bool:
-        """Whether a node beside it is joined to it."""
-        return any(node in both_ends(triple) for triple in self.joining)
-
 
 class LocalGraph:
     """The subgraph that the kept nodes induce."""
@@ -164,7 +160,8 @@ def coarse_prune(
 
     Args:
         cells: the candidates.
-        how: `fair` lets the nodes of the centre take turns, each with the best cell that it joins; `off` keeps all, best first.
+        how: `fair` lets the nodes of the centre take turns, and at each node its relations, each with the best cell that it joins; `off`
+            keeps all, best first.
         keep: k.
         seed: of the random control.
         salt: tells searches with one seed apart.
@@ -180,10 +177,18 @@ def coarse_prune(
         return ranked[:keep]
     if how == "random":
         return random.Random(f"{seed}\0{salt}").sample(ranked, keep)  # noqa: S311 - reproducible, not secret
-    kept = set(
-        itertools.islice(taking_turns([cell.id for cell in ranked if cell.joins(node)] for node in centre), keep)
-    )
+    kept = set(itertools.islice(taking_turns(_beside(node, ranked) for node in centre), keep))
     return [cell for cell in ranked if cell.id in kept]
+
+
+def _beside(node: str, ranked: Sequence[Cell]) -> list[str]:
+    """Ids of the cells joined to a node: the best of each relation, then the second best."""
+    rows: dict[tuple[str, bool], list[str]] = {}
+    for cell in ranked:
+        for triple in cell.joining:
+            if node in both_ends(triple):
+                rows.setdefault((triple["relation"], triple["subject"] == node), []).append(cell.id)
+    return list(taking_turns(rows.values()))
 
 
 def taking_turns(rows: Iterable[Sequence[str]]) -> dict[str, None]:
