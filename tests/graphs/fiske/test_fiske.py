@@ -63,6 +63,22 @@ def test_extract_clues_that_cannot_be_read_end_in_a_counted_answer() -> None:
     assert model.roles[-1] == "recall.direct"
 
 
+@pytest.mark.parametrize("said", ["{n}. {clue}", "{n}) {clue}", "[{n}] {clue}", "#{n}: {clue}"])
+def test_numbers_that_a_reply_gives_its_clues_are_no_part_of_them(said: str) -> None:
+    clues = ["Kenya", "capital"]
+    answer, _ = ask([said.format(n=number, clue=clue) for number, clue in enumerate(clues, start=1)])
+    assert answer["answers"] == ["Nairobi"]
+    assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == clues
+
+
+def test_a_number_that_does_not_count_the_clues_is_part_of_a_name() -> None:
+    answer, _ = ask(["1. FC Alba", "capital", "1984"])
+    assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == ["1. FC Alba", "capital", "1984"]
+    for clues in (["1. FC Alba"], ["1.5 km", "2.5 km"]):
+        answer, _ = ask(clues)
+        assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == clues
+
+
 def test_extract_clues_cuts_more_than_allowed_and_says_so() -> None:
     answer, _ = ask(["Kenya", *"abcdefgh"], max_clues=3)
     assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == ["Kenya", "a", "b"]
