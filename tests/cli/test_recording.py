@@ -79,6 +79,19 @@ def test_what_a_store_was_not_asked_is_a_departure(recorded: tuple[Path, Path, d
     assert "does not hold what graph.relations gives for this" in done.line
 
 
+def test_a_recording_that_was_stopped_early_says_that_it_ends_there(
+    cli: Run, recorded: tuple[Path, Path, dict[str, Any]]
+) -> None:
+    file, _, _ = recorded
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    for kept in range(1, len(lines)):
+        file.write_text("".join(lines[:kept]), "utf-8")
+        done = cli("ask", "--replay", str(file), "--quiet")
+        assert done.code == 4
+        assert "the recording ends before it; was its run stopped?" in done.line
+        assert "changed" not in done.line
+
+
 def test_what_cannot_be_recorded_or_repeated_is_one_line(
     cli: Run, kb: str, recorded: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:

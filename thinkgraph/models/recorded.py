@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -29,6 +29,7 @@ REPLAY = "replay"
 _REPLY = TypeAdapter(ModelReply)
 _SHOWN = 80
 """Characters of a line that differs."""
+_ENDS: Final = "the recording ends before it; was its run stopped?"
 
 
 class Recording:
@@ -54,6 +55,8 @@ class Recording:
         self._asked: list[tuple[str, str, Sequence[Message]]] = []
         """Key, role and messages, in the order of the file."""
         self._given: dict[str, Any] = {}
+        self._unasked: set[str] = set()
+        """Keys of what it gave and was not asked for yet, without vectors: a model that is not run asks for none."""
         self.about: Mapping[str, Any] = about or {}
         self.seconds = 0.0
         """What the replies taken and added so far took when they were made."""
@@ -83,6 +86,8 @@ class Recording:
                     self.about = self.about or row.get("about", {})
                 elif "what" in row:
                     self._given[row["key"]] = row["found"]
+                    if row["what"] != "embedder":
+                        self._unasked.add(row["key"])
                 else:
                     if "asked" in row:
                         self._asked.append((row["key"], row["role"], [(who, text) for who, text in row["asked"]]))
@@ -151,9 +156,9 @@ class Recording:
         """
         key = _hash([what, asked])
         if key not in self._given:
-            raise ModelError(
-                f"{self.path.name} does not hold what {what} gives for this: the run departs from the recorded one"
-            )
+            why = "the run departs from the recorded one" if self._unasked else _ENDS
+            raise ModelError(f"{self.path.name} does not hold what {what} gives for this: {why}")
+        self._unasked.discard(key)
         return self._given[key]
 
     def no_model(self) -> NoReturn:
@@ -162,7 +167,10 @@ class Recording:
 
     def missing(self, role: str, messages: Sequence[Message] = ()) -> ModelError:
         """The error for a request that the recording does not know; where it holds prompts, with the line that differs."""
-        told = f"{self.path.name} holds no reply to this prompt of {role}: it has changed since it was recorded"
+        told = f"{self.path.name} holds no reply to this prompt of {role}"
+        if all(self._taken.get(key, 0) == len(replies) for key, replies in self._kept.items()):
+            return ModelError(f"{told}: {_ENDS}")
+        told += ": it has changed since it was recorded"
         lines = _lines_of(messages)
         same = [_lines_of(asked) for key, of, asked in self._asked if of == role and not self._taken.get(key)]
         if not same:
