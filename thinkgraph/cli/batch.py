@@ -51,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_flags(parser, "method", "set", *MODEL, *KB, "workers", "rate", "quiet")
     add_flags(parser, "concurrency", default=8)
-    parser.add_argument("--url", metavar="URL", help="ask a LangGraph server that serves these graphs instead")
+    parser.add_argument(
+        "--url",
+        metavar="URL",
+        help="ask a LangGraph server that serves these graphs, with its own knowledge and models",
+    )
     parser.add_argument(
         "--queue",
         metavar="ADDRESS",
@@ -140,7 +144,7 @@ def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -
     from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.state.settings import resolve_settings
 
-    # A server has prompts of its own.
+    # A server has prompts of its own, whatever the configuration names.
     prompts = PromptLibrary(args.prompts).own if args.prompts is not None and not args.url else {}
     text = f" and {redacted(args.text)}" if args.text else ""
     return {
@@ -158,6 +162,10 @@ def _check_places(args: argparse.Namespace) -> None:
     """Refuse flags of where the questions are answered that do not go together."""
     if args.url is not None and not args.url.startswith(("http://", "https://")):
         raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
+    own = ("kb", "text", "trust-embedder", "model", "prompts")
+    given = [f"--{name}" for name in own if getattr(args, name.replace("-", "_"))]
+    if args.url and given:
+        raise UsageError(f"a server has its own knowledge, models and prompts: leave {', '.join(given)} or --url out")
     if args.url and args.workers > 1:
         raise UsageError("--workers is for questions answered here: leave it or --url out")
     if args.url and args.rate is not None:

@@ -268,7 +268,7 @@ def test_a_missing_key_costs_no_question(cli: Run, tmp_path: Path, kb: str, monk
 
 def test_a_file_that_holds_only_errors_is_taken_over(cli: Run, tmp_path: Path, kb: str) -> None:
     out = tmp_path / "out.jsonl"
-    words = ["batch", _file(tmp_path, {"id": "a", "question": QUESTION}), "--out", str(out), "--kb", kb]
+    words = ["batch", _file(tmp_path, {"id": "a", "question": QUESTION}), "--out", str(out)]
     with ModelServer([]) as server:
         url = server.base_url
     for said in ("0 answered, 1 failed in", "0 answered, 1 failed in"):
@@ -276,6 +276,7 @@ def test_a_file_that_holds_only_errors_is_taken_over(cli: Run, tmp_path: Path, k
         assert said in done.err
         assert f"{out}; the first error: the server {url} failed" in done.err
         assert len(_lines(out)) == 1
+    words += ["--kb", kb]
     assert "1 answered, 0 failed in" in cli(*words, "--method", "direct").err
     assert ["answer" in line for line in _lines(out)] == [True]
     # An answer is not lost to other work, such as the same without its passages.
@@ -335,6 +336,14 @@ def test_a_file_of_another_form_is_refused(cli: Run, tmp_path: Path, kb: str, te
         (("{file}", "--out", "."), ". cannot be written (Is a directory)"),
         (("{file}", "--out", "x.jsonl", "--concurrency", "0"), "--concurrency must be"),
         (("{file}", "--out", "x.jsonl", "--rate", "1", "--url", "http://x"), "--rate is for questions answered here"),
+        (
+            ("{file}", "--out", "x.jsonl", "--url", "http://x", "--model", "m", "--kb", "k", "--trust-embedder"),
+            "a server has its own knowledge, models and prompts: leave --kb, --trust-embedder, --model or --url out",
+        ),
+        (
+            ("{file}", "--out", "x.jsonl", "--prompts", "p", "--text", "t", "--url", "http://x"),
+            "leave --text, --prompts",
+        ),
         (("{file}", "--out", "x.jsonl", "--assistant", "a"), "--assistant is a server's: name that with --url"),
         (("{file}", "--out", "x.jsonl", "--set", "nope=1"), "no setting 'nope'"),
         (("{file}", "--out", "x.jsonl", "--method", "nope"), "no method 'nope'"),
@@ -392,20 +401,19 @@ def test_compare_with_a_dead_server(cli: Run, kb: str, monkeypatch: pytest.Monke
     assert "Traceback" not in done.err
 
 
-def test_a_server_that_reconnects_is_no_noise(
-    cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_reconnects_is_no_noise(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask(question: str, _thread: str) -> Any:
         warnings.warn("Request failed, attempting reconnect to Location: /x", UserWarning, stacklevel=1)
         raise ModelError(f"gone before {question}")
 
     monkeypatch.setattr("thinkgraph.eval.batch.server_asker", lambda *_: ask)
     out = tmp_path / "out.jsonl"
+    words = ["batch", _file(tmp_path, {"id": "a", "question": QUESTION}), "--out", str(out)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        done = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "http://127.0.0.1:1"))
+        done = cli(*words, "--url", "http://127.0.0.1:1")
     assert (done.code, _lines(out)[0]["error"]) == (1, f"gone before {QUESTION}")
-    wrong = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "127.0.0.1:1"))
+    wrong = cli(*words, "--url", "127.0.0.1:1")
     assert "--url must begin with http" in wrong.line
 
 

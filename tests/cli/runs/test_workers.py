@@ -163,8 +163,8 @@ def test_what_a_worker_cannot_open_is_one_line(cli: Run, tmp_path: Path, data: s
         (["--workers", "2", "--url", "http://x"], "leave it or --url out"),
     ],
 )
-def test_wrong_numbers_of_workers(cli: Run, tmp_path: Path, data: str, kb: str, more: list[str], words: str) -> None:
-    failed = cli("batch", data, "--out", str(tmp_path / "out"), "--kb", kb, *more)
+def test_wrong_numbers_of_workers(cli: Run, tmp_path: Path, data: str, more: list[str], words: str) -> None:
+    failed = cli("batch", data, "--out", str(tmp_path / "out"), *more)
     assert failed.code == 2
     assert words in failed.line
 
