@@ -103,6 +103,7 @@ def test_paths_hold_from_the_files_own_folder(
         ("[settings]\nwidht = 3", "there is no setting 'widht' of any method"),
         ("[settings]\ntog2.widht = 3", "there is no setting 'tog2.widht'"),
         ("[settings]\ntog3.width = 3", "settings: there is no method 'tog3'"),
+        ("[settings]\ntog2.width = true", "setting 'width': Value error, true and false are for switches"),
         ("[settings]\nwidth = 0", "setting 'width': Input should be greater than or equal to 1"),
         ("kb = ", "is no TOML: "),
         ("method = 'tog3'", "'method': there is no method 'tog3'; known: "),

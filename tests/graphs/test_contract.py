@@ -342,6 +342,9 @@ def test_settings_are_refused_wherever_they_are_wrong(case: Case) -> None:
     for endless in ({"max_cost": float("inf")}, {"max_seconds": float("inf")}, {"max_seconds": float("nan")}):
         with pytest.raises(SettingsError, match="finite number"):
             make(case, settings=endless)
+    for switched in ({"max_calls": True}, {"seed": False}, {"max_cost": True}):
+        with pytest.raises(SettingsError, match="true and false are for switches"):
+            make(case, settings=switched)
     graph, _ = make(case)
     with pytest.raises(SettingsError, match="no setting 'widht'"):
         graph.invoke({"question": case.question}, context={"widht": 3})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from thinkgraph.errors import SettingsError
 
@@ -157,6 +157,14 @@ class RunSettings(BaseModel):
             left_out = cls.of_memory if data.get("own_knowledge") is False else ()
             return {**{name: value for name, value in wanted.items() if name not in left_out}, **data}
         return data
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        # Python's true is a 1, which a width or a ceiling would take.
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
+            raise ValueError("true and false are for switches")
+        return value
 
 
 class DoubtSettings(RunSettings):
