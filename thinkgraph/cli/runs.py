@@ -405,8 +405,9 @@ def _list(rows: list[RunRow], *, as_json: bool, others: bool) -> None:
 
 
 def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
-    if days < 0:
-        raise UsageError("--days must not be negative")
+    # Not "days < 0": nothing is older than no number, and nothing would be removed.
+    if not 0 <= days < float("inf"):
+        raise UsageError("--days must be a number of days, 0 or more")
     before = time.time() - days * DAY
     old = [row for row in runs.rows() if row["updated"] < before and (unfinished or row["status"] != "unfinished")]
     removed = busy = 0
