@@ -1,13 +1,14 @@
 """Does the package install as its metadata say? Builds the wheel, looks into it, and tries it in clean environments.
 
-    ./tg python scripts/check_install.py             everything
+    ./tg python scripts/check_install.py             everything but `latest`
     ./tg python scripts/check_install.py wheel       one of: wheel, dist, release, bare, extras, latest, lowest
 
 `dist`: what goes to the index, a source distribution and the wheel made from it, passes the index's own check, and is left in dist/.
 `release`: in a copy, what `scripts/release.py` makes of the tree builds, with the project's addresses in the metadata.
 `bare`: the wheel without extras is small, answers the README's first question with the encoder's weights and without, and passes
-a quick selection of tests. `extras`: with each extra alone it answers that question too, and passes the extra's tests. `latest`: the
-selection and the tests of all extras, in the newest versions allowed. `lowest`: the same with the lowest versions declared.
+a quick selection of tests. `extras`: with each extra alone it answers that question too, and passes the extra's tests. `lowest`: the
+selection and the tests of all extras, with the lowest versions declared. `latest`: the same in the newest ones allowed, which an
+environment that `./tg test` has just made has too: for one that is older.
 Environments are made in a temporary folder and removed.
 """
 
@@ -256,10 +257,13 @@ def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help="wheel, dist, release, bare, extras, latest, lowest (default: all)"
+        "what",
+        nargs="*",
+        metavar="WHAT",
+        help="wheel, dist, release, bare, extras, lowest, latest (default: all but latest)",
     )
-    checks = {"release": release, "extras": extras, "latest": latest, "lowest": lowest, "bare": bare}
-    asked = parser.parse_args().what or ["wheel", "dist", *checks]
+    checks = {"release": release, "lowest": lowest, "extras": extras, "bare": bare, "latest": latest}
+    asked = parser.parse_args().what or ["wheel", "dist", *(name for name in checks if name != "latest")]
     if unknown := [name for name in asked if name not in {"wheel", "dist", *checks}]:
         parser.error(f"there is no check '{unknown[0]}'")
     folder = Path(tempfile.mkdtemp(prefix="thinkgraph-install-"))
