@@ -96,7 +96,7 @@ class Neo4jGraphStore(Closing):
         """See `GraphStore.triples`. A statement that was changed since its id was given out is not found."""
         facts, others = _split(ids, "fact:")
         query = (
-            "UNWIND $targets AS a MATCH (n)-[r]->(m) WHERE elementId(r) = a "
+            "UNWIND $p.targets AS a MATCH (n)-[r]->(m) WHERE elementId(r) = a "
             f"RETURN {cypher.head('n')}, {cypher.edge()}, {cypher.head('m')}"
         )
         made = [value.triple() for value in self._values(facts)]
@@ -167,7 +167,7 @@ class Neo4jGraphStore(Closing):
             f"MATCH (n)-[r]-(m) WHERE m IN every AND {seen} RETURN r "
             "UNION WITH every, hubs UNWIND hubs AS n UNWIND hubs AS m WITH n, m "
             f"MATCH (n)-[r]->(m) WHERE {seen} RETURN r }} "
-            "WITH DISTINCT r ORDER BY elementId(r) LIMIT toInteger($limit) "
+            "WITH DISTINCT r ORDER BY elementId(r) LIMIT toInteger($p.limit) "
             f"RETURN {cypher.head('startNode(r)')}, {cypher.edge()}, {cypher.head('endNode(r)')}"
         )
         for head, edge, end in self.reader.rows(query, self.reader.targets(others), limit=max(limit, 0)):
@@ -225,7 +225,7 @@ class Neo4jGraphStore(Closing):
         )
         hidden_end = f" WHERE NOT {cypher.any_label('m', plan.hidden_labels)}"
         counts = ", ".join(
-            f"[$kinds[{at}], {out}, COUNT {{ {side.format(cypher.one_of([kind]))}{hidden_end * (kind in plan.mixed_types)} }}]"
+            f"[$p.kinds[{at}], {out}, COUNT {{ {side.format(cypher.one_of([kind]))}{hidden_end * (kind in plan.mixed_types)} }}]"
             for at, kind in enumerate(kinds if counted else ())
             for out, side in sides.items()
         )
@@ -261,7 +261,7 @@ class Neo4jGraphStore(Closing):
             # The text of the query varies only here: it has to be planned for each choice of types.
             kinds = sorted({step[1:] for step in hubs})
             far = " ".join(
-                f"WHEN $kinds[{at}] THEN [{sides[direction].format(cypher.one_of([kind]))} WHERE {seen} | r]"
+                f"WHEN $p.kinds[{at}] THEN [{sides[direction].format(cypher.one_of([kind]))} WHERE {seen} | r]"
                 for at, (kind, direction) in enumerate(kinds)
             )
             typed = f"CASE [a.r, a.o] {far} END"
@@ -340,12 +340,12 @@ _EDGE = cypher.edge(
     f"head([x IN [CASE WHEN startNode(r) = n THEN endNode(r) ELSE startNode(r) END] | {cypher.head('x')}])",
 )
 """The relationship `r` as [element id, type, qualifiers, outgoing, head of the other end]; `n` is where it was met."""
-_LOW, _HIGH = "j * total / toInteger($limit)", "(j + 1) * total / toInteger($limit)"
+_LOW, _HIGH = "j * total / toInteger($p.limit)", "(j + 1) * total / toInteger($p.limit)"
 _DRAWN = (
-    "CASE WHEN total <= toInteger($limit) THEN edges ELSE [j IN range(0, toInteger($limit) - 1) | "
+    "CASE WHEN total <= toInteger($p.limit) THEN edges ELSE [j IN range(0, toInteger($p.limit) - 1) | "
     f"edges[{_LOW} + ((a.h + j * {_STRIDE}) % {_MODULUS}) * ({_HIGH} - {_LOW}) / {_MODULUS}]] END"
 )
-"""All `edges`, or `$limit` of them: one from each of as many equal stretches, at a place that `a.h` decides."""
+"""All `edges`, or `$p.limit` of them: one from each of as many equal stretches, at a place that `a.h` decides."""
 
 
 def _places(total: int, limit: int, draw: int) -> Sequence[int]:

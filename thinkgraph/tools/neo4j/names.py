@@ -234,11 +234,11 @@ class Neo4jNames:
         """
         plan = self._plan
         aliases = sorted({key for one in plan.roles.values() for key in one.aliases})
-        listed = f"[k IN keys(n) WHERE k IN $aliases | [k, {cypher.short('n[k]', str(_LONGEST), '200')}]]"
+        listed = f"[k IN keys(n) WHERE k IN $p.aliases | [k, {cypher.short('n[k]', str(_LONGEST), '200')}]]"
         chosen = (
             f"WITH n, max(rank) AS rank WHERE NOT {cypher.any_label('n', plan.hidden_labels | plan.literal_labels)} "
             f"WITH n, rank, {cypher.degree(sorted(plan.hidden_types))} AS degree "
-            "ORDER BY rank DESC, degree DESC LIMIT toInteger($most) "
+            "ORDER BY rank DESC, degree DESC LIMIT toInteger($p.most) "
             f"RETURN {cypher.described(plan.hidden_labels)}, {listed}, degree"
         )
         indexed, parameters = self._indexed(query)
@@ -258,12 +258,12 @@ class Neo4jNames:
             parameters[f"index{at}"] = name
             parameters[f"lines{at}"] = [cypher.in_fields(keys, line, query.clauses) for line in query.lines]
             branches.append(
-                f"UNWIND $lines{at} AS line CALL db.index.fulltext.queryNodes($index{at}, line, {{limit: {query.limit}}}) "
+                f"UNWIND $p.lines{at} AS line CALL db.index.fulltext.queryNodes($p.index{at}, line, {{limit: {query.limit}}}) "
                 "YIELD node, score RETURN node AS n, score AS rank"
             )
         if "written" in parameters:
             branches += [
-                f"MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(key)} IN $written RETURN n, 1.0 AS rank"
+                f"MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(key)} IN $p.written RETURN n, 1.0 AS rank"
                 for label, key in self.ways.exact
             ]
         return branches, parameters
@@ -307,7 +307,7 @@ def _by_name(given: Mapping[str, set[str]]) -> _Query:
     # Some indexes know equality only.
     written = {way for pair in pairs for name in pair for way in (*spellings(name), name.title())}
     return _Query(
-        scan="WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank",
+        scan="WHERE any(x IN names WHERE x IN $p.wanted) RETURN n, 1.0 AS rank",
         lines=[[f'"{name}"'] for name in quotable],
         limit=_PER_NAME,
         parameters={"wanted": sorted({*given, *small}), "written": sorted(written)},
@@ -320,7 +320,7 @@ def _by_words(queries: Sequence[Sequence[str]]) -> _Query:
     whole = "size([w IN q WHERE any(x IN names WHERE (' ' + x + ' ') CONTAINS (' ' + w + ' '))])"
     part = "size([w IN q WHERE any(x IN names WHERE x CONTAINS w)])"
     return _Query(
-        scan=f"UNWIND $queries AS q WITH n, names, q, {part} AS part WHERE part > 0 "
+        scan=f"UNWIND $p.queries AS q WITH n, names, q, {part} AS part WHERE part > 0 "
         f"WITH q, n, (2.0 * {whole} + part) / size(q) AS rank ORDER BY rank DESC "
         f"WITH q, collect([n, rank])[..{max(1, _MOST_ROWS // len(asked))}] AS top "
         "UNWIND top AS one RETURN one[0] AS n, one[1] AS rank",
@@ -350,7 +350,7 @@ def _by_spelling(queries: Sequence[str]) -> _Query:
     fuzzy = [[_fuzzy(word) for word in words_of(text)[:12]] for text in queries]
     return _Query(
         # The best of each text: one that is like very many names leaves room for the others.
-        scan=f"UNWIND $texts AS t WITH n, t, {best} AS best WHERE best >= t.least "
+        scan=f"UNWIND $p.texts AS t WITH n, t, {best} AS best WHERE best >= t.least "
         "WITH t, n, best * 1.0 / size(t.grams) AS rank ORDER BY rank DESC "
         f"WITH t, collect([n, rank])[..{_CANDIDATES}] AS top UNWIND top AS one RETURN one[0] AS n, one[1] AS rank",
         lines=[line for line in fuzzy if line],

@@ -96,10 +96,10 @@ class Neo4jReader:
             f"WITH a MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(key)} IN a.key{at} RETURN n"
             for at, (label, key) in enumerate((*self._keys, *self._literal_keys))
         ]
-        return f"UNWIND $targets AS a CALL {{ {' UNION ALL '.join(parts)} }}"
+        return f"UNWIND $p.targets AS a CALL {{ {' UNION ALL '.join(parts)} }}"
 
     def targets(self, ids: Iterable[str], extras: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
-        """The parameter `$targets` of a query that begins with `find`: a row for each place where the node of an id may be.
+        """The parameter `$p.targets` of a query that begins with `find`: a row for each place where the node of an id may be.
 
         An id that cannot be one has no row. `extras` are more columns, one mapping an id.
         """
@@ -114,11 +114,14 @@ class Neo4jReader:
     ) -> list[Row]:
         """The rows of one query, within `seconds` or else the address's `timeout`; a list of no targets costs no round trip.
 
-        The query may use `$targets`, `parameters`, and `$heads`, `$data` and `$hidden`, which the functions of `cypher` need.
+        The query may use `$p.targets`, the parameters as `$p.NAME`, and `$heads`, `$data` and `$hidden`, which the functions of
+        `cypher` need.
         """
         if targets is not None and not targets:
             return []
-        return self.connection.rows(query, {"targets": targets, **self._parameters, **parameters}, seconds=seconds)
+        # In a map: by itself a list ten times as long is another type of parameter, for which the query is planned anew.
+        given = {**self._parameters, "p": {"targets": targets, **parameters}}
+        return self.connection.rows(query, given, seconds=seconds)
 
     def scan(self, query: str, advice: Sequence[str], **parameters: Any) -> list[Row]:
         """As `rows`, for a query that reads names or texts through: in the address's `scan` seconds, else in its `timeout`.

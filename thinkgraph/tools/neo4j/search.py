@@ -71,7 +71,7 @@ class TextFinder:
             {"index": name, "line": cypher.in_fields(keys, parts)} for name, keys in sorted(self.indexes.items())
         ]
         query = (
-            "UNWIND $queries AS a CALL db.index.fulltext.queryNodes(a.index, a.line, {limit: toInteger($limit)}) "
+            "UNWIND $p.queries AS a CALL db.index.fulltext.queryNodes(a.index, a.line, {limit: toInteger($p.limit)}) "
             "YIELD node, score RETURN elementId(node), score"
         )
         # Lucene's scores have no upper end: the best of each index counts as if it had all the words.
@@ -82,8 +82,8 @@ class TextFinder:
     def _scan(self, words: Sequence[str], limit: int) -> list[Row]:
         parts = [
             f"MATCH (n:{cypher.quoted(label)}) WITH n, n.{cypher.quoted(key)} AS t WHERE t = toStringOrNull(t) "
-            f"WITH n, toLower(left(t, {_CUT})) AS t WITH n, size([w IN $words WHERE t CONTAINS w]) AS hits WHERE hits > 0 "
-            "RETURN elementId(n) AS element, hits ORDER BY hits DESC, element LIMIT toInteger($limit)"
+            f"WITH n, toLower(left(t, {_CUT})) AS t WITH n, size([w IN $p.words WHERE t CONTAINS w]) AS hits WHERE hits > 0 "
+            "RETURN elementId(n) AS element, hits ORDER BY hits DESC, element LIMIT toInteger($p.limit)"
             for label, key in self._scanned
         ]
         return self._reader.scan(" UNION ALL ".join(parts), self.notes, words=list(words), limit=limit)
@@ -164,13 +164,13 @@ class VectorIndex:
             f"RETURN {cypher.head('n')}, {cypher.facts(most='1', cut=str(_LONGEST_TRIED))}, n.{cypher.quoted(key)} "
             f"LIMIT {_TRIED}"
         )
-        return self._reader.rows(query, data=[key])
+        return self._reader.connection.rows(query, {"heads": self._reader.plan.heads, "data": [key]})
 
     def nearest(self, queries: Sequence[str], limit: int, columns: str) -> list[Row]:
         """Rows [number of the query, cosine, column of the node `n`, …] of the nodes nearest to each query."""
         query = (
-            "UNWIND range(0, size($queries) - 1) AS i "
-            "CALL db.index.vector.queryNodes($index, toInteger($limit), $queries[i]) YIELD node AS n, score "
+            "UNWIND range(0, size($p.queries) - 1) AS i "
+            "CALL db.index.vector.queryNodes($p.index, toInteger($p.limit), $p.queries[i]) YIELD node AS n, score "
             f"RETURN i, score, {columns}"
         )
         vectors = embed_array(self._embedder, queries).tolist()

@@ -209,7 +209,7 @@ class Neo4jTextStore:
             return []
         pieces = f"[p IN range(0, {_last('n[k]')}) | [k, p, {_piece('n[k]', 'p')}]]"
         texts = f"reduce(all = [], one IN [k IN keys(n) WHERE k IN $keys AND n[k] = toStringOrNull(n[k]) | {pieces}] | all + one)"
-        query = f"{match} WITH DISTINCT n LIMIT toInteger($most) RETURN {cypher.head('n')}, {texts}"
+        query = f"{match} WITH DISTINCT n LIMIT toInteger($p.most) RETURN {cypher.head('n')}, {texts}"
         return self._entity_parts(self._entities.rows(query, targets, most=most))
 
     def _linked_parts(self, targets: Sequence[Any], query: str) -> list[_Part]:
@@ -217,7 +217,7 @@ class Neo4jTextStore:
         indexes = {label: index for label, index in self._indexes().items() if label not in self._hide}
         near = " ".join(
             f"WHEN n:{cypher.quoted(label)} AND size(n.{key}) = {index.dimensions} "
-            f"THEN vector.similarity.cosine(n.{key}, $vector)"
+            f"THEN vector.similarity.cosine(n.{key}, $p.vector)"
             for label, index in indexes.items()
             for key in [cypher.quoted(index.properties[0])]
         )
@@ -248,7 +248,7 @@ class Neo4jTextStore:
         if not words:
             return self._every(limit)
         targets = [{"element": element} for element in self.finder.find(words, max(_CANDIDATES, 2 * limit))]
-        match = "UNWIND $targets AS a MATCH (n) WHERE elementId(n) = a.element"
+        match = "UNWIND $p.targets AS a MATCH (n) WHERE elementId(n) = a.element"
         own = f"{match} AND {cypher.any_label('n', self._plan.passages)} RETURN {self._columns()}"
         return self._own_parts(self._entities.rows(own, targets)) + self._of_entities(match, targets)
 
@@ -256,7 +256,7 @@ class Neo4jTextStore:
         """The first texts of the store."""
         found: list[Passage] = []
         for label in sorted(self._plan.passages):
-            query = f"MATCH (n:{cypher.quoted(label)}) WITH n LIMIT toInteger($most) RETURN {self._columns()}"
+            query = f"MATCH (n:{cypher.quoted(label)}) WITH n LIMIT toInteger($p.most) RETURN {self._columns()}"
             found += self._own_parts(self._entities.rows(query, most=most))
         for label, one in sorted(self._plan.things.items()):
             if one.texts and label:
