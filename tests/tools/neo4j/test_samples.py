@@ -21,6 +21,7 @@ from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import read_questions
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.neo4j.connection import Connection
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
 from thinkgraph.tools.vectorstores.chroma import ChromaTextStore
@@ -336,6 +337,46 @@ def test_training_data_of_its_own_paths(sample: str, request: pytest.FixtureRequ
 
 def test_movies_perfect(movies: Database, tmp_path: Path) -> None:
     ceilings(movies, MOVIES, tmp_path)
+
+
+def test_how_much_is_asked_at_once_is_no_new_query(movies: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cold server plans each new text, and each other type of its parameters, for seconds: a list's size is in its type."""
+    asked: list[tuple[str, dict[str, Any]]] = []
+    rows = Connection.rows
+
+    def noted(self: Connection, query: str, parameters: Any = None, **options: Any) -> Any:
+        asked.append(
+            (query, {name: value for name, value in (parameters or {}).items() if not isinstance(value, dict)})
+        )
+        return rows(self, query, parameters, **options)
+
+    names = [
+        "speed",
+        "keanu reeves",
+        "the matrix",
+        "jim cash",
+        "tom hanks",
+        "apollo 13",
+        "top gun",
+        "nobody",
+        "hugo weaving",
+    ]
+    with Neo4jGraphStore.open(movies.spec) as store:
+        ids = [match["entity"]["id"] for found in store.lookup(names) for match in found]
+        assert len(ids) >= 8
+        monkeypatch.setattr(Connection, "rows", noted)
+        for look, one, many in (
+            (store.lookup, ["speed"], names),
+            (store.entities, ids[:1], ids),
+            (store.relations, ids[:1], ids),
+            (store.neighbourhood, ids[:1], ids),
+        ):
+            asked.clear()
+            look(one)
+            first, *_ = asked
+            look([name for name in many if name not in one])
+            assert asked == [first, first]
+            assert first[0].count("normalize(") <= 1, "how names are compared stands once, not once for each label"
 
 
 def test_movies_are_recognised(movies: Database) -> None:

@@ -242,7 +242,7 @@ class Neo4jNames:
             f"RETURN {cypher.described(plan.hidden_labels)}, {listed}, degree"
         )
         indexed, parameters = self._indexed(query)
-        scanned = [f"{self._named(group)} {query.scan}" for group in self.ways.scanned]
+        scanned = [f"{self._named()} {query.scan}"] * bool(self.ways.scanned)
         if not scanned and not indexed:
             return []
         whole = f"CALL {{ {' UNION '.join([*scanned, *indexed])} }} {chosen}"
@@ -268,8 +268,11 @@ class Neo4jNames:
             ]
         return branches, parameters
 
-    def _named(self, group: Group) -> str:
-        """Cypher that binds `n` to a group's nodes and `names` to their names in the form in which they are compared."""
+    def _named(self) -> str:
+        """Cypher that binds `n` to the nodes of all groups and `names` to their names in the form in which they are compared.
+
+        How names are compared stands in it once, whatever the number of groups: a server that is cold plans a long query for seconds.
+        """
         normal = (
             "toLower(normalize(left(x, {}), NFKC))"
             if self._reader.connection.version >= _NORMALISES
@@ -277,13 +280,12 @@ class Neo4jNames:
         )
         # The small letters that have a common form with others once their case is folded.
         normal = f"replace(replace({normal}, 'ß', 'ss'), 'ς', '\N{GREEK SMALL LETTER SIGMA}')"
-        # Every value of a name's one property finds its node; joined ones and those behind a word are made of the first.
-        plain = [name.keys[0] for name in group.names if name.is_plain]
-        made = ", ".join(_template(name) for name in group.names if not name.is_plain)
-        lists = [f"[{made}]", *map(_elements, dict.fromkeys((*plain, *group.aliases)))]
-        texts = f"[y IN {' + '.join(lists)} | toStringOrNull(y)]"
+        given = " UNION ALL ".join(
+            f"{cypher.match(group.labels)} RETURN n, {_given(group)} AS names" for group in self.ways.scanned
+        )
+        texts = "[y IN names | toStringOrNull(y)]"
         lowered = f"[x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}]"
-        return f"{cypher.match(group.labels)} WITH n, [x IN {lowered} | {_TIDY}] AS names"
+        return f"CALL {{ {given} }} WITH n, [x IN {lowered} | {_TIDY}] AS names"
 
     def _found(self, row: Row) -> _Found:
         head, details, edges, aliases, degree = row
@@ -293,6 +295,14 @@ class Neo4jNames:
         names += [(name, "alias") for name in dict.fromkeys((*node.names[1:], *own))]
         triples = int(degree) + sum(count for _, count, _ in rows.facts(node, details))
         return _Found(node, names, details, edges, triples)
+
+
+def _given(group: Group) -> str:
+    """Cypher for the names of a node `n` as they stand, nulls among them."""
+    # Every value of a name's one property finds its node; joined ones and those behind a word are made of the first.
+    plain = [name.keys[0] for name in group.names if name.is_plain]
+    made = ", ".join(_template(name) for name in group.names if not name.is_plain)
+    return " + ".join([f"[{made}]", *map(_elements, dict.fromkeys((*plain, *group.aliases)))])
 
 
 def _by_name(given: Mapping[str, set[str]]) -> _Query:
