@@ -191,7 +191,8 @@ def nothing_blocked(dev: Dev) -> None:
     assert "Heads up! LangGraph dev identified" not in log
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks, also where this folder is named on the command line
+# Before pytest-xdist reads the marks, also where this folder is named on the command line.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `--dist loadgroup` one worker runs them all, on one server."""
     for item in items:

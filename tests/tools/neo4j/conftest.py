@@ -41,7 +41,8 @@ LAST = ("test_samples.py", "test_chatbot.py", "test_tutorial.py", "test_neo4j_ru
 server, plans every query anew, which costs more than its answer."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks, also where this folder is named on the command line
+# Before pytest-xdist reads the marks, also where this folder is named on the command line.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Community servers have one database: with `--dist loadgroup` one worker runs all tests over it, on one server."""
     for item in items:
