@@ -109,6 +109,15 @@ def test_a_reference_that_is_written_but_not_listed_counts() -> None:
     assert nodes["0.3"]["refers"] == {}
 
 
+def test_a_number_of_the_question_itself_is_a_word_unless_it_is_listed() -> None:
+    question = "Who wrote the #1 hit of the singer of Skyfall?"
+    parts = [part("Who is the singer of Skyfall?"), part("Which song is her #1 hit?"), part("Who wrote #2?")]
+    nodes, _ = grown({"0": parts}, question=question)
+    assert [nodes[key]["refers"] for key in ("0.1", "0.2", "0.3")] == [{}, {}, {"2": "0.2"}]
+    nodes, _ = grown({"0": [parts[0], part("Which song is the #1 hit?", 1)]}, question=question)
+    assert nodes["0.2"]["refers"] == {"1": "0.1"}
+
+
 def test_circles_are_said() -> None:
     nodes, notes = grown({"0": [part("What is #2?", 2), part("What is #1?", 1), part("What is #3?", 3)]})
     assert nodes["0.1"]["refers"] == {}

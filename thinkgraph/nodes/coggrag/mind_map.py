@@ -6,7 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.coggrag.tree import LONGEST, REFERENCE, ROOT, Nodes, ancestors, children, draw, reachable, waiting
+from thinkgraph.nodes.coggrag.tree import (
+    LONGEST,
+    REFERENCE,
+    ROOT,
+    Nodes,
+    ancestors,
+    children,
+    draw,
+    reachable,
+    spelt_out,
+    waiting,
+)
 from thinkgraph.nodes.common.reports import pruned, traced
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState, MindNode, SubQuestion
@@ -90,8 +101,9 @@ def _meaning(text: str, refers: Iterable[str]) -> Meaning:
 def _add(growth: Growth, key: str, parts: Sequence[SubQuestion], settings: CogGragSettings) -> None:
     nodes, level = growth.nodes, growth.nodes[key]["level"] + 1
     texts = [one_line(part["question"])[:LONGEST].strip() for part in parts]
-    # A model may write "#1" and forget to list it.
-    named = [[int(number) for number in REFERENCE.findall(text)] for text in texts]
+    # A model may write "#1" and forget to list it; in "the #1 hit", which its question says, it is a word.
+    words = set(REFERENCE.findall(spelt_out(nodes, key)))
+    named = [[int(number) for number in REFERENCE.findall(text) if number not in words] for text in texts]
     wanted = [
         [number for number in (*part["refers"], *found) if 1 <= number <= len(parts)]
         for part, found in zip(parts, named, strict=True)
