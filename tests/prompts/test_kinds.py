@@ -20,6 +20,13 @@ def test_every_kind_has_a_good_reply_here() -> None:
     assert {kind for kind, _, _ in GOOD} == set(JSON_KINDS)
 
 
+@pytest.mark.parametrize("kind", ["names", "keywords"])
+def test_numbers_that_count_all_names_are_no_part_of_them(kind: str) -> None:
+    assert parse(kind, json.dumps({kind: ["1. Osk", "2) Varn", "[3] Tal"]})) == ["Osk", "Varn", "Tal"]
+    for whole in (["1. FC Osk", "Varn"], ["1. FC Osk"], ["1.5 km", "2.5 km"], ["2. Osk", "1. Varn"]):
+        assert parse(kind, json.dumps({kind: whole})) == whole
+
+
 @pytest.mark.parametrize(
     "dress",
     [

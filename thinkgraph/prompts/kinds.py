@@ -33,6 +33,7 @@ from thinkgraph.prompts.reading import (
     object_with,
     readable,
     strip_thinking,
+    the_names,
     truth,
     whole,
     within,
@@ -249,11 +250,11 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
 
 
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:
-    return [word for word in readable(a_name, _listed(text, "keywords")) if word]
+    return the_names(_listed(text, "keywords"))
 
 
 def _parse_names(text: str, _shape: Shape) -> list[str]:
-    return [name for name in dict.fromkeys(readable(a_name, _listed(text, "names"))) if name]
+    return list(dict.fromkeys(the_names(_listed(text, "names"))))
 
 
 def _parse_texts(text: str, shape: Shape) -> list[str]:

@@ -39,6 +39,8 @@ _BEFORE_LABEL = re.compile(r"\s*(?:\[(\d{1,9})\]|(\d{1,9})[.:)](?=\s))\s*(?:\(|[
 _MARKS = re.compile(r"(?:\s*(?:\[\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20}\]|\u3010[^\u3010\u3011]{0,40}\u3011))+\.?$")
 """Citation marks after an answer: "Paris [2]", "Paris [1, 3]"."""
 _AROUND = (("**", "**"), ("*", "*"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"), ("`", "`"))
+_COUNTED = re.compile(r"[(\[#]?([0-9]{1,2})[.)\]:]+(?:\s+|(?=\D))(.+)")
+"""A name with its place in a list before it: "1. Panama", "[1] Panama", "#1: Panama"."""
 _FULL_STOP = re.compile(r"(?<![^\W\d_]\.)(?:(?<=[^\W\d_]{5})|(?<=\d))\.$")
 """The full stop of a sentence, not that of an abbreviation (D.C., Corp.)."""
 _DECLINED = re.compile(
@@ -332,6 +334,20 @@ def a_name(value: object) -> str:
     if isinstance(value, list | Mapping):
         raise BadReplyError("every entry must be a text, not an object or a list")
     return as_text(value)
+
+
+def the_names(values: Sequence[Any]) -> list[str]:
+    """What can be read of a list as names, without the numbers before them where they count all: "1. Panama" is no entity's name.
+
+    Raises:
+        BadReplyError: none can be read.
+    """
+    names = [name for name in readable(a_name, values) if name]
+    counted = [_COUNTED.fullmatch(name) for name in names]
+    numbers = [int(found[1]) for found in counted if found]
+    if len(names) > 1 and numbers == list(range(1, len(names) + 1)):
+        return [found[2] for found in counted if found]
+    return names
 
 
 def _answer(text: str) -> str:

@@ -18,7 +18,6 @@ from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import is_name, normal_name
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
-_COUNTED = re.compile(r"[(\[#]?([0-9]{1,2})[.)\]:]+(?:\s+|(?=\D))(.+)")
 _MAX_NAMES = 20
 _MAX_CHARACTERS = 200
 """Characters of a clue that are kept."""
@@ -44,7 +43,7 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
         spare=last_calls(settings),
     )
     texts = [one_line(word).strip(_QUOTES + " ")[:_MAX_CHARACTERS].strip() for word in words]
-    every = _unnumbered([text for text in texts if text])
+    every = [text for text in texts if text]
     if again:
         every = yield from _completed(state["question"], every)
     clues = every[: settings.max_clues]
@@ -54,15 +53,6 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     if len(every) > settings.max_clues:
         notes.append(f"only the first {settings.max_clues} of {len(every)} clues were used (max_clues)")
     return {"clues": clues, "tried": tried, "notes": notes, "branches": Overwrite({}), "named": []}
-
-
-def _unnumbered(clues: Sequence[str]) -> list[str]:
-    """The clues without the numbers before them, where a reply counts them all: "1. Panama" is no entity's name."""
-    counted = [_COUNTED.fullmatch(clue) for clue in clues]
-    numbers = [int(found[1]) for found in counted if found]
-    if len(clues) > 1 and numbers == list(range(1, len(clues) + 1)):
-        return [found[2] for found in counted if found]
-    return list(clues)
 
 
 def _completed(question: str, clues: Sequence[str]) -> Flow[list[str]]:
