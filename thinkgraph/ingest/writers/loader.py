@@ -211,7 +211,9 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
             rows = [row for row in batch if row.id not in self.relations or row.id in self._nodes]
             numbers = self._number([row.id for row in rows])
             described = np.concatenate((described, np.zeros(len(self._values) - len(described), np.bool_)))
-            again = described[numbers] | ~np.isin(np.arange(len(rows)), np.unique(numbers, return_index=True)[1])
+            again = np.ones(len(rows), np.bool_)
+            again[np.unique(numbers, return_index=True)[1]] = False
+            again |= described[numbers]
             described[numbers] = True
             about = [(n, row.label, row.type, row.description) for n, row in zip(numbers.tolist(), rows, strict=True)]
             self._db.executemany(_DESCRIBE, (about[at] for at in np.flatnonzero(~again)))
