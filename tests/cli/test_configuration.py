@@ -87,6 +87,7 @@ def test_paths_hold_from_the_files_own_folder(
     assert "THINKGRAPH_CONFIG names" in cli("runs").line
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -135,6 +136,7 @@ def test_a_byte_order_mark_is_no_error(write: Any) -> None:
     assert load_config().values["method"] == Value("fiske", str(path))
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [

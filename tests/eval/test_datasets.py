@@ -248,6 +248,7 @@ def test_a_plain_file_may_be_packed_or_marked_too(tmp_path: Path) -> None:
             assert read_dataset(f"~/{path.name}")[1][0].answers == ("c",)
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("name", ["cwq", "fever", "jsonl"])
 @pytest.mark.parametrize(
     "content", [b"[" * 100_000, b'{"a":' * 100_000, b'{"a": ' + b"9" * 5_000 + b"}", b"\n\xff\xfe"]

@@ -152,6 +152,7 @@ def test_money_needs_a_price(case: Case) -> None:
     assert answer["usage"]["total"]["cost"] <= 10.0
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     "reply",
     ["", "I am not sure what you mean.", "[1, 2", "{}", '{"numbers": [99], "scores": [[99, 5]]}', "null", "{" * 5000],

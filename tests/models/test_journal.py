@@ -67,6 +67,7 @@ FULL: dict[str, Any] = {
 }
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     "row",
     [

@@ -47,6 +47,7 @@ def test_a_table_of_ones_own_may_be_yaml_or_json(tmp_path: Path) -> None:
     assert load_prices(str(tmp_path / "p.json")) == {"m": (1.0, 2.5)}
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     "text",
     [

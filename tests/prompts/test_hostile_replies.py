@@ -50,6 +50,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("name", GARBAGE)
 def test_a_megabyte_of_garbage_is_refused_quickly(name: str) -> None:
     began = time.process_time()
@@ -62,6 +63,7 @@ def test_a_megabyte_of_garbage_is_refused_quickly(name: str) -> None:
     assert time.process_time() - began < 30, "all kinds together"
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("depth", range(100, 1000, 50))
 def test_deep_nesting_is_a_bad_reply_and_no_crash(depth: int) -> None:
     deep = "[" * depth + "]" * depth

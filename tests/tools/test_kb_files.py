@@ -88,6 +88,7 @@ def test_a_manifest_that_says_nonsense_is_refused_in_a_line(kb, name, value):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     "content", ["[" * 100_000, "[]", "7", '{"format": 3}', '{"format": 3, "name": "\\ud800"}', "\0"]
 )

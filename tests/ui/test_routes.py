@@ -144,6 +144,7 @@ def test_what_cannot_be_asked_is_refused_in_a_line(client: TestClient, body: dic
     assert client.get("/api/runs").json() == []
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"[" * 50_000, b'"\xff"'])
 def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) -> None:
     reply = client.post("/api/runs", content=body, headers={"content-type": "application/json"})

@@ -141,6 +141,7 @@ def test_a_damaged_line_of_answers_is_named(
     assert served.calls
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_marks_and_depths_in_the_input_cost_one_line_each(
     cli: Run, tmp_path: Path, kb: str, served: ModelServer
 ) -> None:

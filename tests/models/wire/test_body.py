@@ -132,6 +132,7 @@ def test_of_a_refusal_only_the_beginning_is_read(failed: Any, mode: str) -> None
     assert not passing
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "events",

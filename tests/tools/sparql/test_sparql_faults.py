@@ -80,6 +80,7 @@ def test_what_passes_is_tried_again(server, slept, trouble, waits):
         assert slept[0] < slept[1]
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     ("trouble", "says"),
     [
