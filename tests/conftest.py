@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import ssl
 import sys
@@ -18,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 # One thread a worker, set before torch is imported: more threads than cores wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Python looks through all objects after 700 new ones, which was 7 % of a worker's time.
+gc.set_threshold(10_000, 20, 20)
 # The same examples every time: a failure on one machine fails on all. THOROUGH=… looks further.
 settings.register_profile(
     "repeatable",
@@ -48,10 +51,17 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each test, which is not there before something is kept in it."""
+    root = tmp_path_factory.mktemp("homes")
+    return (root / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_folders(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs go to a folder of the test; no key or model of the developer's environment is seen."""
-    monkeypatch.setenv("THINKGRAPH_HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setenv("THINKGRAPH_HOME", str(next(homes)))
     names = ("KB", "TEXT", "MODEL", "MODELS", "METHOD", "PROMPTS", "PRICES", "SETTINGS", "CONFIG")
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", *(f"THINKGRAPH_{name}" for name in names)):
         monkeypatch.delenv(name, raising=False)
