@@ -46,6 +46,9 @@ _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 6
 _LOGIN = re.compile(r"(?<=://)[^/?#@\s]+@")
 """Name and password in an address."""
+_TAG = re.compile(r"<[^<>]*>")
+_DEEPEST = 4
+"""Levels below which a body's own words are not looked for."""
 MAX_WAIT = 60.0
 """Longest wait before a retry, in seconds, whatever Retry-After asks for."""
 
@@ -77,6 +80,32 @@ def _told(said: object) -> str:
         if name.endswith(_SECRET) and len(value.strip()) >= _SHORTEST_SECRET:
             text = text.replace(value.strip(), "(hidden)")
     return " ".join(text.split())[:300]
+
+
+def words_of(body: Any, deepest: int = _DEEPEST) -> str:
+    """What a body says of a failure, in the forms of OpenAI, FastAPI, OpenRouter and of pages; the whole of one in another form."""
+    if isinstance(body, str):
+        return _TAG.sub(" ", body) if body.lstrip().startswith("<") else body
+    if isinstance(body, list) and body and deepest:
+        return "; ".join(words_of(one, deepest - 1) for one in body[:5])
+    told = body if isinstance(body, Mapping) and deepest else {}
+    found = [told[name] for name in ("error", "message", "detail", "msg") if told.get(name)]
+    if not found:
+        return json.dumps(body, ensure_ascii=False)
+    # FastAPI says where in the request, and OpenRouter what the provider behind it said.
+    where, behind = told.get("loc"), told.get("metadata")
+    said = [".".join(map(str, where)) if isinstance(where, list) else "", words_of(found[0], deepest - 1)]
+    if isinstance(behind, Mapping) and behind.get("raw"):
+        said.append(words_of(behind["raw"], deepest - 1))
+    return ": ".join(part for part in said if part)
+
+
+def _text_of(error: Exception, status: int | None) -> str:
+    """What a failure says; OpenAI's SDK tells of a body only its `error.message`."""
+    body = getattr(error, "body", None)
+    if status is not None and body and type(error).__module__.startswith("openai"):
+        return _told(f"Error code: {status} - {words_of(body)}")
+    return _told(error) or ("no reply in time" if isinstance(error, TimeoutError) else type(error).__name__)
 
 
 def _answer(error: BaseException) -> Any:
@@ -168,8 +197,8 @@ def _unreadable(error: Exception, text: str) -> Failure:
 
 def classify(error: Exception) -> Failure | None:
     """What a failed model request means; None if the exception does not come from the request (a bug: let it rise)."""
-    text = _told(error) or ("no reply in time" if isinstance(error, TimeoutError) else type(error).__name__)
     status = _status(error)
+    text = _text_of(error, status)
     if status is not None:
         message = f"HTTP {status}: {text}" if str(status) not in text else text
         refused = status in {400, 422}

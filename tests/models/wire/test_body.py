@@ -190,3 +190,26 @@ def test_a_chat_model_of_ones_own_is_asked_again_too(
     said, passing = failed(Endless(piece, again=False, encoding=encoding), mode, BARE, named=False)
     assert said
     assert passing
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("status", "sent", "said"),
+    [
+        (404, '{"detail": "Not Found"}', "Error code: 404 - Not Found"),
+        (404, '{"error": "no such model"}', "Error code: 404 - no such model"),
+        (404, '[{"error": {"message": "no such model"}}]', "Error code: 404 - no such model"),
+        (422, '{"detail": [{"loc": ["body", "top_k"], "msg": "too many"}]}', "Error code: 422 - body.top_k: too many"),
+        (502, "<html><title>502 Bad Gateway</title><hr></html>", "Error code: 502 - 502 Bad Gateway"),
+        (
+            400,
+            '{"error": {"message": "Provider returned error", "metadata": {"raw": "no response_format here"}}}',
+            "Error code: 400 - Provider returned error: no response_format here",
+        ),
+        (400, '{"error": {"message": "no", "metadata": {"raw": {"detail": "top_k"}}}}', "Error code: 400 - no: top_k"),
+        (404, "", "Error code: 404"),
+        (404, '{"detail": null}', 'Error code: 404 - {"detail": null}'),
+    ],
+)
+def test_a_refusal_is_told_in_its_own_words(failed: Any, status: int, sent: str, said: str, mode: str) -> None:
+    assert failed(Endless(sent.encode(), status=status, again=False), mode)[0] == said
