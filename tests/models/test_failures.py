@@ -30,7 +30,7 @@ def of_openai(kind: str, status: int, text: str = "no", headers: dict[str, str] 
     return made
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529])
 def test_a_status_that_can_pass(status: int) -> None:
     failure = classify(answered(status))
     assert failure is not None

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-_PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
+"""520 to 524 are Cloudflare's: the server behind it is down, or was too slow."""
 _PASSING_NAMES = ("timeout", "decodingerror", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
 _PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api_error", "unavailable", "throttl")
 """Failures that a server tells in the middle of a stream, whose status is 200."""
