@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,6 @@ from replies import Reply as ServedReply
 
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.client import ChatClient, client_for
-from thinkgraph.models.failures import Failure, classify
 from thinkgraph.models.profiles import profile_of
 from thinkgraph.models.wire.arguments import prepared
 from thinkgraph.models.wire.forms import CallOptions, ModelReply, pack, read_message
@@ -402,58 +400,6 @@ async def test_tokens_that_a_server_does_not_count_are_estimated(usage: Any, mon
         replies = [client.invoke([("user", "a" * 40)], BARE, {}), await client.ainvoke([("user", "a" * 40)], BARE, {})]
         await client.aclose()
     assert [(reply.input_tokens, reply.output_tokens) for reply in replies] == [(10, 2)] * 2
-
-
-NO_COMPLETIONS: dict[str, tuple[bytes, bool, str]] = {
-    "a page": (b'"<html>login</html>"', True, "login"),
-    "null": (b"null", True, "NoneType"),
-    "nothing in it": (b"{}", True, "choices"),
-    "no choices": (b'{"choices": []}', True, "no choices"),
-    "no message": (b'{"choices": [{"index": 0, "message": null}]}', True, "NoneType"),
-    "content of another type": (
-        b'{"choices": [{"message": {"role": "assistant", "content": 7}}]}',
-        True,
-        "valid string",
-    ),
-    "usage of another type": (
-        b'{"choices": [{"message": {"role": "assistant", "content": ""}}], "usage": [1]}',
-        True,
-        "list",
-    ),
-    "an error in words": (b'{"error": "model loading"}', True, "model loading"),
-    "an error that passes": (
-        b'{"error": {"message": "Upstream\\noverloaded", "code": 502}}',
-        True,
-        "Upstream overloaded .code 502",
-    ),
-    "an error that stays": (b'{"error": {"message": "No credits", "code": "402"}}', False, "No credits .code 402"),
-}
-
-
-@pytest.mark.parametrize("name", NO_COMPLETIONS)
-async def test_a_response_that_is_no_completion_is_a_failure_of_the_request(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body, passing, words = NO_COMPLETIONS[name]
-    failures: list[Failure | None] = []
-    with ModelServer([Garbage(body)]) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        client = client_for("openai:test")
-        try:
-            client.invoke(ASKED, BARE, {})
-        except Exception as error:  # noqa: BLE001 - of every kind
-            failures.append(classify(error))
-        try:
-            await client.ainvoke(ASKED, BARE, {})
-        except Exception as error:  # noqa: BLE001
-            failures.append(classify(error))
-        await client.aclose()
-    assert len(failures) == 2
-    for failure in failures:
-        assert failure is not None
-        assert failure.passing is passing
-        assert re.search(words, failure.message)
-        assert "\n" not in failure.message
 
 
 def test_bounds_go_before_the_schema_where_a_provider_refuses_them() -> None:

@@ -188,8 +188,8 @@ def _unreadable(error: Exception, text: str) -> Failure:
     said = error.args[0] if error.args else None
     code = str(said.get("code", said.get("status"))) if isinstance(said, Mapping) else ""
     status = int(code) if re.fullmatch(r"[1-5][0-9]{2}", code) else None
-    if isinstance(said, Mapping) and said.get("message"):
-        text = _told(said["message"])
+    if isinstance(said, Mapping):
+        text = _told(words_of(said))
     number = "" if status is None else f" (code {status})"
     passing = status is None or status in _PASSING_STATUS
     message = f"the response is no chat completion: {text}{number}"

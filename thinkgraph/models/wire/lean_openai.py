@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from thinkgraph.errors import ModelError
-from thinkgraph.models.failures import UnreadableResponseError
+from thinkgraph.models.failures import UnreadableResponseError, words_of
 from thinkgraph.models.wire.body import Lines, ashorten_refusal, shorten_refusal
 from thinkgraph.models.wire.watch import Watch
 
@@ -75,10 +75,11 @@ class _Gathered:
         if data == "[DONE]":
             self._ended = True
             return
-        chunk = json.loads(data)
+        chunk = _loaded(data)
         self._completion.update({key: value for key, value in chunk.items() if value is not None and key != "choices"})
         said = ""
         for choice in chunk.get("choices") or ():
+            self._completion.update({"error": choice["error"]} if choice.get("error") else {})
             if not choice.get("index"):
                 self._finish = choice.get("finish_reason") or self._finish
                 said += self._take(choice.get("delta") or {})
@@ -110,11 +111,12 @@ class _Gathered:
             UnreadableResponseError: it is no chat completion.
         """
         self._line(self._lines.last())
-        if self._completion.get("error"):
-            return self._completion
         if not self._completion and not self._ended:
             # A server that does not stream: whatever it sent is the completion, or no JSON.
-            return json.loads("\n".join(self._rest))
+            whole = _loaded("\n".join(self._rest))
+            return {"error": fault} if isinstance(whole, dict) and (fault := _fault(whole)) else whole
+        if not self._finish and (fault := _fault(self._completion)):
+            return {"error": fault}
         if not (self._finish or self._ended):
             raise ConnectionError("the stream ended in the middle of the reply")
         refused = "".join(self._texts["refusal"])
@@ -126,6 +128,21 @@ class _Gathered:
         # LangChain does not read a refusal, which OpenAI ends with "stop".
         choice = {"index": 0, "message": message, "finish_reason": "refusal" if refused else self._finish}
         return {**self._completion, "choices": [choice]}
+
+
+def _loaded(text: str) -> Any:
+    """The JSON of a text; where it is none, the words of an error say more than what is wrong with them as JSON."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise UnreadableResponseError(words_of(text[:4000]).strip() or "it is empty") from None
+
+
+def _fault(whole: Mapping[str, Any]) -> Any:
+    """What a server says in place of a completion: an error, that of a choice (OpenRouter), or words (FastAPI and others)."""
+    choices = whole.get("choices") or ()
+    told = next((one["error"] for one in (whole, *choices) if one.get("error")), None)
+    return told or (whole if not choices and (whole.get("message") or whole.get("detail")) else None)
 
 
 def _text(said: Any) -> str:
