@@ -78,6 +78,11 @@ def test_an_unknown_name_and_an_unknown_relation_are_said() -> None:
     assert "It has no such relation. Its relations: capital" in shown[1]
 
 
+def test_a_search_without_its_entity_is_told_to_the_model() -> None:
+    answer, _ = ask([{}], [look("Panama", "capital")], said(1))
+    assert (answer["status"], answer["answers"]) == ("grounded", ["Panama City"])
+
+
 def test_a_long_list_is_cut_and_counted() -> None:
     _, shown = ask([look("Colombia", "borders", direction="out")], said(), tails=2)
     assert shown[1].rstrip().endswith("... and 1 more")

@@ -122,8 +122,11 @@ def read_message(message: BaseMessage, sent: Sequence[Message], *, ends: bool = 
         UnreadableResponseError: the model or the server failed at it.
     """
     usage = getattr(message, "usage_metadata", None)
+    # Arguments that are no JSON are none: the tool then tells the model what it lacks.
+    unread = [{**call, "args": {}} for call in getattr(message, "invalid_tool_calls", ()) if call["name"]]
     calls = tuple(
-        {"name": call["name"], "args": call["args"], "id": call["id"]} for call in getattr(message, "tool_calls", ())
+        {"name": call["name"], "args": call["args"], "id": call["id"]}
+        for call in [*getattr(message, "tool_calls", ()), *unread]
     )
     asked, said = _counted(usage or {})
     refusal = _refusal(message)

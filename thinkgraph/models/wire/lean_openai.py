@@ -99,7 +99,8 @@ class _Gathered:
                 self._calls.append(known)
             known["id"] = call.get("id") or known["id"]
             for name in ("name", "arguments"):
-                known[name] += told.get(name) or ""
+                part = told.get(name) or ""
+                known[name] += part if isinstance(part, str) else json.dumps(part)
         return said["content"]
 
     @_reading()
@@ -114,13 +115,22 @@ class _Gathered:
         if not self._completion and not self._ended:
             # A server that does not stream: whatever it sent is the completion, or no JSON.
             whole = _loaded("\n".join(self._rest))
-            return {"error": fault} if isinstance(whole, dict) and (fault := _fault(whole)) else whole
+            if not isinstance(whole, dict):
+                return whole
+            if fault := _fault(whole):
+                return {"error": fault}
+            for choice in whole.get("choices") or ():
+                for call in choice["message"].get("tool_calls") or ():
+                    call["function"]["arguments"] = _arguments(call["function"].get("arguments"))
+            return whole
         if not self._finish and (fault := _fault(self._completion)):
             return {"error": fault}
         if not (self._finish or self._ended):
             raise ConnectionError("the stream ended in the middle of the reply")
         refused = "".join(self._texts["refusal"])
         message: dict[str, Any] = {"role": "assistant", "content": refused or "".join(self._texts["content"])}
+        for call in self._calls:
+            call["arguments"] = _arguments(call["arguments"])
         if self._calls:
             message["tool_calls"] = [
                 {"id": call.pop("id"), "type": "function", "function": call} for call in self._calls
@@ -143,6 +153,18 @@ def _fault(whole: Mapping[str, Any]) -> Any:
     choices = whole.get("choices") or ()
     told = next((one["error"] for one in (whole, *choices) if one.get("error")), None)
     return told or (whole if not choices and (whole.get("message") or whole.get("detail")) else None)
+
+
+def _arguments(given: Any) -> str:
+    """A call's arguments as the JSON of an object, which some servers send as it is, or as JSON in JSON.
+
+    Where they are none, of an empty one: the tool then tells the model what it lacks.
+    """
+    value = given
+    with contextlib.suppress(json.JSONDecodeError, RecursionError):
+        while isinstance(value, str):
+            value = json.loads(value)
+    return json.dumps(value if isinstance(value, dict) else {})
 
 
 def _text(said: Any) -> str:
