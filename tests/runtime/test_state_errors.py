@@ -126,3 +126,29 @@ def test_a_fault_of_ours_keeps_its_own_words(paused: Graph, monkeypatch: pytest.
     monkeypatch.setattr("thinkgraph.nodes.tog2.reason.decide", broken)
     with pytest.raises(KeyError, match="a bug"):
         paused.invoke(None, THREAD)
+
+
+NODE = {"id": "0.1", "question": "Who?", "level": 1, "state": "end", "parent": "0", "refers": {}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"id": "0.7.1", "parent": "0.7"}, "'mind_map.0.7.1.parent': must be the question above, '0.7'"),
+        ({"parent": "0.1"}, "'mind_map.0.1.parent': must be the question above, '0', and stand there (it is '0.1')"),
+        ({"id": "x"}, "'mind_map.x.id': a question's id is its key"),
+        ({"refers": {"1": "0.8"}}, "'mind_map.0.1.refers': there is no question '0.8'"),
+        ({"refers": {"1": "0.1"}}, "'mind_map.0.1.refers': a question cannot wait for itself"),
+        ({"refers": {"1": "0"}}, "refers': a question cannot wait for itself"),
+    ],
+)
+async def test_a_mind_map_whose_questions_do_not_fit_is_refused(changed: dict[str, Any], said: str) -> None:
+    graph, config = before("coggrag", "retrieve")
+    node = {**NODE, **changed}
+    edit = {"mind_map": {node["id"]: node}}
+    with pytest.raises(StateFormError) as raised:
+        graph.update_state(config, edit)
+    assert said in str(raised.value)
+    with pytest.raises(StateFormError):
+        await graph.aupdate_state(config, edit)
+    assert graph.invoke(None, graph.update_state(config, {"mind_map": {"0.9": {**NODE, "id": "0.9"}}}))["answer"]

@@ -27,7 +27,7 @@ from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import NodeRunner
-from thinkgraph.runtime.state_errors import check_edit
+from thinkgraph.runtime.state_errors import check_edit, check_fit
 from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import Ranker
@@ -58,12 +58,20 @@ class MethodGraph(Graph):
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """See Pregel. Raises StateFormError for a channel that there is not, or in the wrong form."""
         self._check(config, values)
+        if self._unfit and isinstance(values, Mapping):
+            check_fit(self.get_state(config).values, values, self.channels, self._unfit)
         return super().update_state(config, values, *args, **kwargs)
 
     async def aupdate_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """As `update_state`."""
         self._check(config, values)
+        if self._unfit and isinstance(values, Mapping):
+            check_fit((await self.aget_state(config)).values, values, self.channels, self._unfit)
         return await super().aupdate_state(config, values, *args, **kwargs)
+
+    @property
+    def _unfit(self) -> Any:
+        return cast("RunGraph", self.builder).unfit
 
     def _as_given(self, context: Any) -> Any:
         """The context, checked. LangGraph would make settings of a dict by itself: a preset's values would override the build's."""

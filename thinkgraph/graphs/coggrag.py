@@ -28,7 +28,7 @@ from thinkgraph.nodes.coggrag.prompt_context import inquiries
 from thinkgraph.nodes.coggrag.reason import reason
 from thinkgraph.nodes.coggrag.rethink import needs_rethink, rethink
 from thinkgraph.nodes.coggrag.retrieve import retrieve
-from thinkgraph.nodes.coggrag.tree import ROOT, listed, spelt_out, waiting
+from thinkgraph.nodes.coggrag.tree import ROOT, listed, spelt_out, unfit, waiting
 from thinkgraph.nodes.coggrag.verify import needs_verdict, verify
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.runtime.driver import NodeRunner
@@ -134,13 +134,14 @@ def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
-def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+def wire(run: NodeRunner) -> RunGraph:
     """The uncompiled graph."""
     steps = [mind_map, decompose, extract_keys, retrieve, conclude]
     payloads = {"decompose": DecomposeTask, "extract_keys": KeysTask}
     graph = state_graph(
         run, "coggrag", CogGragState, steps, roles=roles, decides="coggrag.reason", trace=trace, payloads=payloads
     )
+    graph.unfit = unfit
     graph.add_node("question", run.branch(question(run)), input_schema=QuestionTask)
     graph.add_edge("begin", "mind_map")
     graph.add_conditional_edges("mind_map", _after_mind_map, ["decompose", "extract_keys", "retrieve"])

@@ -112,6 +112,8 @@ class RunGraph(StateGraph[Any, Any, Any, Any]):
 
     defaults: Mapping[str, Any] = MappingProxyType({})
     """Settings given when it was built. Copies of the compiled graph share its builder."""
+    unfit: Callable[[Mapping[str, Any]], str] | None = None
+    """What does not fit together in a state of the right form; empty where all does."""
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:
         """See StateGraph. `path` is a plain function of the state."""
@@ -129,7 +131,7 @@ def state_graph(
     trace: Callable[[Any], Trace] = no_trace,
     links: Callable[[Any], bool] = lambda _settings: True,
     payloads: Mapping[str, type[TaskState]] = MappingProxyType({}),
-) -> StateGraph[Any, Any, Any, Any]:
+) -> RunGraph:
     """A graph of `begin`, a node for each step under the name of its function, and `answer`, without the edges between them.
 
     Args:

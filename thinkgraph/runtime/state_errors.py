@@ -7,7 +7,7 @@ another form, as another release may have left it, the error names that.
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
@@ -40,6 +40,28 @@ def check_edit(values: Any, schema: Any, channels: Container[str]) -> None:
     plain = {name: one.value if isinstance(one, Overwrite) else one for name, one in values.items()}
     if said := fault({name: one for name, one in plain.items() if one is not None}, schema):
         raise StateFormError(f"the state of this thread cannot be edited so: {said}")
+
+
+def check_fit(
+    before: Mapping[str, Any],
+    edit: Mapping[str, Any],
+    channels: Mapping[str, Any],
+    unfit: Callable[[Mapping[str, Any]], str],
+) -> None:
+    """Look at what a state will be after an edit of the right form; one that did not fit before is let be.
+
+    Raises:
+        StateFormError: its parts would not fit together, and no step could work on it.
+    """
+    after = dict(before)
+    for name, value in edit.items():
+        merge = getattr(channels.get(name), "operator", None)
+        if isinstance(value, Overwrite):
+            after[name] = value.value
+        elif value is not None:
+            after[name] = merge(before.get(name), value) if merge else value
+    if (said := unfit(after)) and not unfit(before):
+        raise StateFormError(f"the state of this thread cannot be edited so: {one_line(said)}")
 
 
 @contextmanager

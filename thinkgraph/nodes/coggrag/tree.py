@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.tasks import Task
@@ -25,6 +25,7 @@ _ROOM = 64
 """Most characters of a question with an outcome on its line, so that both fit a terminal."""
 _OPEN = Outcome(asked="", answers=[], attempts=[], verified=None, supported=False, rests=[], why="")
 """What a question without an outcome is drawn with."""
+_PLACE = re.compile(r"0(\.[0-9]+)*", re.ASCII)
 REFERENCE = re.compile(r"#(\d{1,3})\b")
 
 Nodes = Mapping[str, MindNode]
@@ -78,6 +79,27 @@ def references(nodes: Nodes, key: str) -> list[str]:
 def needs(nodes: Nodes, key: str) -> set[str]:
     """Ids of the questions whose answers one waits for: its sub-questions and its `references`."""
     return {*children(nodes, key), *references(nodes, key)}
+
+
+def unfit(state: Mapping[str, Any]) -> str:
+    """What does not fit together in the mind map of a state that was edited; empty where all does."""
+    nodes: Nodes = state.get("mind_map") or {}
+    for key, node in nodes.items():
+        above = key.rpartition(".")[0]
+        if not _PLACE.fullmatch(key) or node["id"] != key:
+            return f"'mind_map.{key}.id': a question's id is its key, like 0.2 (it is {node['id']!r})"
+        if node["parent"] != above or (above and above not in nodes):
+            return f"'mind_map.{key}.parent': must be the question above, '{above}', and stand there (it is {node['parent']!r})"
+        if lost := next((one for one in node["refers"].values() if one not in nodes), None):
+            return f"'mind_map.{key}.refers': there is no question '{lost}'"
+    waits = {key: needs(nodes, key) for key in nodes}
+    done: set[str] = set()
+    while ready := [key for key in waits if key not in done and waits[key] <= done]:
+        done.update(ready)
+    for key in in_order(waits.keys() - done):
+        if key in reachable(waits[key], waits.__getitem__):
+            return f"'mind_map.{key}.refers': a question cannot wait for itself"
+    return ""
 
 
 # --- order ----------------------------------------------------------------------------------------------------------
