@@ -152,3 +152,40 @@ async def test_a_mind_map_whose_questions_do_not_fit_is_refused(changed: dict[st
     with pytest.raises(StateFormError):
         await graph.aupdate_state(config, edit)
     assert graph.invoke(None, graph.update_state(config, {"mind_map": {"0.9": {**NODE, "id": "0.9"}}}))["answer"]
+
+
+@pytest.mark.parametrize(
+    ("step", "changed", "said"),
+    [
+        (
+            "relation_discovery",
+            {"remaining": [99]},
+            "'clues': there is no clue 99, which 'branches.1' names (there are ",
+        ),
+        ("conclude", {"arrivals": ["1"]}, "'branches.1.arrivals': there is no branch '1' of an earlier round"),
+        ("outcomes", {"arrivals": ["zz"]}, "'branches.1.arrivals': there is no branch 'zz' of an earlier round"),
+        ("outcomes", {"id": "x"}, "'branches.1.id': a branch's id is its key, a number (it is 'x')"),
+        ("entity_discovery", "clues", "'clues': there is no clue "),
+        ("outcomes", "clues", "'clues': there is no clue "),
+        ("outcomes", "labels", "'expansions.0.nodes': 'labels' has no "),
+    ],
+)
+def test_branches_that_do_not_fit_are_refused(step: str, changed: Any, said: str) -> None:
+    graph, config = before("fiske", step)
+    values = graph.get_state(config).values
+    edit: dict[str, Any] = {"clues": values["clues"][:1]} if changed == "clues" else {"labels": {}}
+    if isinstance(changed, dict):
+        lead = {"relation": "r", "direction": "out", "triple": "t", "total": 1}
+        arrivals = [{**lead, "branch": one} for one in changed.get("arrivals", ())]
+        edit = {"branches": {"1": {**values["branches"]["1"], **changed, "arrivals": arrivals}}}
+    with pytest.raises(StateFormError) as raised:
+        graph.update_state(config, edit)
+    assert said in str(raised.value)
+    assert graph.invoke(None, graph.update_state(config, {"question": values["question"]}))["answer"]
+
+
+@pytest.mark.parametrize("method", ["coggrag", "fiske"])
+def test_every_state_of_a_run_fits(method: str) -> None:
+    graph, _ = before(method, "answer")
+    unfit = graph.builder.unfit  # type: ignore[attr-defined]
+    assert not any(unfit(found.values) for found in graph.get_state_history(THREAD))

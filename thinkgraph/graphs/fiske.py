@@ -16,14 +16,12 @@ calls, which a subgraph for each branch would make again for each. Going back is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from langgraph.graph import StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
+from thinkgraph.graphs.wiring import Method, RunGraph, settings_in, state_graph, tasks
 from thinkgraph.nodes.common.memory import DIRECT
-from thinkgraph.nodes.fiske.clue_table import trace
+from thinkgraph.nodes.fiske.clue_table import trace, unfit
 from thinkgraph.nodes.fiske.conclude import conclude
 from thinkgraph.nodes.fiske.e_mapping import e_mapping
 from thinkgraph.nodes.fiske.entity_discovery import entity_discovery
@@ -82,7 +80,7 @@ def _mapping(node: str, state: FiskeState) -> list[Send]:
     ]
 
 
-def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+def wire(run: NodeRunner) -> RunGraph:
     """The uncompiled graph."""
     every_round = [relation_discovery, r_mapping, entity_discovery, e_mapping, outcomes]
     steps = [extract_clues, starting_points, *every_round, conclude]
@@ -90,6 +88,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph = state_graph(
         run, "fiske", FiskeState, steps, roles=roles, decides="fiske.conclude", trace=trace, payloads=payloads
     )
+    graph.unfit = unfit
     graph.add_edge("begin", "extract_clues")
     graph.add_conditional_edges("extract_clues", _start, ["starting_points", "relation_discovery", "conclude"])
     graph.add_conditional_edges("starting_points", _next_round, ["relation_discovery", "conclude"])

@@ -26,6 +26,33 @@ def ancestors(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> list[Br
     return sorted(found.values(), key=lambda branch: int(branch["id"]))
 
 
+def unfit(state: Mapping[str, Any]) -> str:
+    """What does not fit together in the branches of a state that was edited; empty where all does."""
+    branches: Mapping[str, Branch] = state.get("branches") or {}
+    numbers = {"matches": {int(number) for number in state.get("matches") or () if number.isdecimal()}}
+    numbers |= {"calls_to_make": {number for call in state.get("calls_to_make") or () for number in call["clues"]}}
+    for key, branch in branches.items():
+        if branch["id"] != key or not key.isdecimal():
+            return f"'branches.{key}.id': a branch's id is its key, a number (it is {branch['id']!r})"
+        came = [one["branch"] for one in branch["arrivals"]]
+        if lost := next(
+            (one for one in came if one not in branches or branches[one]["round"] >= branch["round"]), None
+        ):
+            return f"'branches.{key}.arrivals': there is no branch '{lost}' of an earlier round"
+        marks = (mark["clue"] for mark in branch["marks"])
+        numbers[f"branches.{key}"] = {*branch["explored"], *branch["remaining"], *marks}
+    known = range(1, len(state.get("clues") or ()) + 1)
+    for name, used in numbers.items():
+        if strange := sorted(used.difference(known)):
+            return f"'clues': there is no clue {strange[0]}, which '{name}' names (there are {len(known)})"
+    for at, expansion in enumerate(state.get("expansions") or ()):
+        if lost := next((node for node in expansion["nodes"] if node not in state["labels"]), None):
+            return f"'expansions.{at}.nodes': 'labels' has no '{lost}'"
+        if expansion["branch"] not in branches:
+            return f"'expansions.{at}.branch': there is no branch '{expansion['branch']}'"
+    return ""
+
+
 def clue_table(clues: Sequence[str], branches: Sequence[Branch]) -> list[ClueRow]:
     """One row per clue. Where some branch is complete, what its paths mapped comes first."""
     by_id = {branch["id"]: branch for branch in branches}
