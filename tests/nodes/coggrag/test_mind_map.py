@@ -312,6 +312,15 @@ def test_references_are_put_into_words() -> None:
     assert put_in(nodes, "0.2", many).endswith("N29 and 10 more born?")
 
 
+def test_a_chain_of_as_many_questions_as_a_map_may_have_is_spelt_out() -> None:
+    parts = [SubQuestion(question=f"Who is #{at}?", open=False, refers=[at] if at else []) for at in range(499)]
+    settings = CogGragSettings(questions=500)
+    nodes = grow({ROOT: plant("Who is last?", settings)}, {ROOT: parts}, settings).nodes
+    assert len(nodes) == 500
+    assert spelt_out(nodes, "0.499").startswith('Who is [the answer to "Who is [the answer to ')
+    assert listed(nodes)[1][-1] == "Who is ?499?"
+
+
 def test_questions_that_refer_to_all_before_them_are_spelt_out_once_each() -> None:
     every = [part(f"What follows from the first {n}?", *range(1, n + 1)) for n in range(40)]
     nodes, _ = grown({"0": every}, questions=50)

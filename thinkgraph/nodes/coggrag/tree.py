@@ -191,10 +191,19 @@ def spelt_out(nodes: Nodes, key: str, told: dict[str, str] | None = None) -> str
         told: by id, questions spelt out on the way to it: many may refer to one, each by many ways.
     """
     told = {} if told is None else told
-    if key not in told:
-        node = nodes[key]
+    # A chain of references may be longer than Python's stack.
+    left = [key]
+    while left:
+        if left[-1] in told:
+            left.pop()
+            continue
+        node = nodes[left[-1]]
+        if before := [target for target in node["refers"].values() if target not in told]:
+            left += before
+            continue
         said = {number: _in_words(nodes, target, told) for number, target in node["refers"].items()}
-        told[key] = REFERENCE.sub(lambda found: said.get(_number(found), found[0]), node["question"])[: 2 * LONGEST]
+        text = REFERENCE.sub(lambda found, said=said: said.get(_number(found), found[0]), node["question"])  # type: ignore[misc]
+        told[left.pop()] = text[: 2 * LONGEST]
     return told[key]
 
 
