@@ -1,5 +1,5 @@
 // The view "Ask": question, method, model, settings out of their schema, ceilings, and what it is expected to cost.
-import { add, fill, h, many, plain, said } from "./dom.js";
+import { fill, h, many, plain, said } from "./dom.js";
 import { settingTitle, shortNumber } from "./words.js";
 import { MOST, ask } from "./api.js";
 
@@ -144,5 +144,5 @@ function field(name, schema, set) {
   input.setAttribute("aria-describedby", `${id}-about`);
   const label = h("label", { for: id }, settingTitle(name));
   const element = h("div", { class: `field ${kind.type === "boolean" ? "switch" : ""}` }, label, input, h("p", { class: "faint", id: `${id}-about` }, plain(schema.description ?? "", 400)));
-  return { name, element: add(element, []), read };
+  return { name, element, read };
 }

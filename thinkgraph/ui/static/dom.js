@@ -77,12 +77,10 @@ const ICONS = {
   play: "M6 4l10 6-10 6z",
   pause: "M6 4h3v12H6zM11 4h3v12h-3z",
   stop: "M5 5h10v10H5z",
-  start: "M5 4h2v12H5zM16 4v12L8 10z",
   fit: "M3 8V3h5M17 8V3h-5M3 12v5h5M17 12v5h-5",
   share: "M10 3v9M6 7l4-4 4 4M4 11v5h12v-5",
   list: "M4 5h12M4 10h12M4 15h12",
   plus: "M10 4v12M4 10h12",
-  search: "M9 3a6 6 0 104 10.5L17 17M9 3a6 6 0 014 10.5",
   back: "M8 5L3 10l5 5M3 10h9a5 5 0 015 5",
   tree: "M10 3v5M10 8H4v5M10 8h6v5",
 };

@@ -65,7 +65,6 @@ function nameOf(nodes, most = 2) {
 
 export class Graph {
   constructor(container, onPick) {
-    this.container = container;
     this.cy = cytoscape({
       container, style: styles(1), minZoom: 0.05, maxZoom: 3, layout: { name: "preset" }, boxSelectionEnabled: false,
     });

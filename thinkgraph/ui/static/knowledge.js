@@ -38,7 +38,7 @@ function baseView(root, bases, counts, show) {
     indexed, error, results,
     h("div", { class: "stage" }, h("section", { class: "picture", "aria-label": "Neighbours" }, canvas, hint), panel)));
   const graph = new Graph(canvas, (data) => {
-    if (data?.entity && !data.id.startsWith("b:")) open(data.entity, data.whole);
+    if (data?.entity) open(data.entity, data.whole);
   });
 
   async function find() {
@@ -61,13 +61,12 @@ function baseView(root, bases, counts, show) {
       graph.reset();
       graph.starts([{ id, label: near.entity.label }]);
       graph.triples(near.triples);
-      const about = h("div", {});
-      fill(panel, about);
-      fill(about, h("h2", {}, said(near.entity.label)), h("p", { class: "faint" }, said(near.entity.description)),
+      const about = h("div", {}, h("h2", {}, said(near.entity.label)), h("p", { class: "faint" }, said(near.entity.description)),
         h("h3", {}, many(relations.total, "kind of relation", "kinds of relations")),
         h("ul", { class: "relations" }, relations.relations.slice(0, 40).map((one) => h("li", {}, said(one.label), one.direction === "in" ? " (to it)" : "", h("span", { class: "score" }, Number(one.count).toLocaleString("en"))))),
         h("h3", {}, near.total > near.triples.length ? `${near.triples.length} of ${many(near.total, "triple")}` : many(near.total, "triple")),
         h("ul", { class: "sentences" }, near.triples.map((one) => h("li", {}, step(one, id)))));
+      fill(panel, about);
       if (reads) await passages(about, id, label);
     } catch (problem) {
       // A literal is a node of the picture and no entity of the store's names.

@@ -178,11 +178,7 @@ export class RunView {
   }
 
   on_asked(event) {
-    fill(this.asking, askCard(event.question, this.onReply && this.isLast(event) ? this.onReply : null));
-  }
-
-  isLast(event) {
-    return this.events[this.events.length - 1] === event;
+    fill(this.asking, askCard(event.question, this.onReply && this.events.at(-1) === event ? this.onReply : null));
   }
 
   on_finished(event) {
@@ -235,7 +231,7 @@ export class RunView {
     if (!data) return this.graph.unlight();
     const one = data.said;
     fill(this.tip, one ? [said(one.subject_label), " — ", said(one.relation_label), " → ", said(one.object_label),
-      (one.qualifiers ?? []).map(([name, value]) => h("span", { class: "faint" }, " ", said(name), ": ", said(value)))] : said(data.whole ?? data.label));
+      (one.qualifiers ?? []).map(([name, value]) => h("span", { class: "faint" }, " ", said(name), ": ", said(value)))] : said(data.whole));
     return undefined;
   }
 }

@@ -22,7 +22,7 @@ export const STATUSES = {
     says: "No answer was found, or only one that is not what the question asks for.",
     not: "that there is none: the graph may hold it where the search did not look",
   },
-  unfinished: { title: "Unfinished", says: "The run rests. It can go on where it stopped.", not: "" },
+  unfinished: { title: "Unfinished" },
 };
 
 export const KINDS = {
