@@ -14,6 +14,8 @@ const side = document.getElementById("side");
 const main = document.getElementById("main");
 let about = null;
 let leave = null;
+// Views gone to: what an earlier one asked for comes too late.
+let visits = 0;
 
 async function begin() {
   try {
@@ -42,14 +44,13 @@ async function show() {
     const here = link.getAttribute("href") === `#/${view ?? ""}`;
     if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   }
-  const before = location.hash;
+  const visit = ++visits;
   let made = null;
   if (view === "run" && threads[0]) made = await mount(main, threads[0]);
   else if (view === "side" && threads.length > 1) made = await sideView(main, threads.slice(0, MOST), mount);
   else if (view === "knowledge") made = knowledgeView(main, about);
   else askView(main, about, (started) => { location.hash = `#/${started.length > 1 ? "side" : "run"}/${started.map(encodeURIComponent).join("/")}`; });
-  // Somebody may have gone on while it was loaded.
-  if (location.hash === before) {
+  if (visit === visits) {
     leave = made;
     document.title = [main.querySelector("h1")?.textContent, "thinkgraph"].filter(Boolean).join(" - ");
   } else made?.();
@@ -80,11 +81,11 @@ function mark() {
 // A run in a part of the page; gives what ends it. Where there is none, that is null, and so is what onEnd is told.
 async function mount(root, thread, { of = "", onEnd = null } = {}) {
   const path = `api/runs/${encodeURIComponent(thread)}`;
-  let run;
-  try {
-    run = await ask(path);
-  } catch (problem) {
-    fill(root, h("p", { class: "problem", role: "alert" }, problem.message));
+  const visit = visits;
+  const run = await ask(path).catch((problem) => ({ problem }));
+  if (visit !== visits) return null;
+  if (run.problem) {
+    fill(root, h("p", { class: "problem", role: "alert" }, run.problem.message));
     onEnd?.(null);
     return null;
   }
