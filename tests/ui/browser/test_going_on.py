@@ -35,3 +35,22 @@ def test_a_run_that_comes_late_does_not_replace_what_was_gone_to(browse: Browse,
     page.get_by_role("heading", name="Knowledge").wait_for()
     let_in(page, held[0])
     assert page.locator("h1").all_inner_texts() == ["Knowledge"]
+
+
+def test_neighbours_that_come_late_do_not_replace_those_asked_for_since(browse: Browse, address: str) -> None:
+    page = browse(address).page
+    page.get_by_role("link", name="Knowledge").click()
+    page.get_by_label("Find entities").fill("Suriname")
+    page.get_by_role("button", name="Find", exact=True).click()
+    page.locator(".panel h2", has_text="Suriname").wait_for()
+    held = late(page, "**/api/look/neighbours*")
+    page.locator(".panel .sentences button", has_text="Paramaribo").first.click()
+    page.get_by_label("Find entities").fill("Bolivia")
+    page.get_by_role("button", name="Find", exact=True).click()
+    page.wait_for_function("document.querySelector('.results').innerText.includes('Bolivia')")
+    while len(held) < 2:
+        page.wait_for_event("request")
+    let_in(page, held[1])
+    page.locator(".panel h2", has_text="Bolivia").wait_for()
+    let_in(page, held[0])
+    assert page.locator(".panel h2").all_inner_texts() == ["Bolivia"]

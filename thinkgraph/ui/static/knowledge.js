@@ -41,22 +41,29 @@ function baseView(root, bases, counts, show) {
     if (data?.entity) open(data.entity, data.whole);
   });
 
+  // Only what was asked for last is shown.
+  let turns = 0;
+
   async function find() {
     fail("");
     const text = search.value.trim();
     if (!text) return;
+    const turn = ++turns;
     try {
       const { entities } = await look("find_entities", { text, limit: 12 });
+      if (turn !== turns) return;
       fill(results, entities.length ? entities.map((one) => h("li", {}, h("button", { type: "button", class: "choice", onclick: () => open(one.id, one.label) },
         h("strong", {}, said(one.label)), h("span", { class: "faint" }, said(plain(one.description || one.type || one.id, 120)))))) : h("li", { class: "faint" }, "Nothing of that name."));
       if (entities.length) await open(entities[0].id, entities[0].label);
-    } catch (problem) { fail(problem.message); }
+    } catch (problem) { if (turn === turns) fail(problem.message); }
   }
 
   async function open(id, label) {
     fail("");
+    const turn = ++turns;
     try {
       const [relations, near] = await Promise.all([look("relations_of", { entity: id }), look("neighbours", { entity: id, limit: 60 })]);
+      if (turn !== turns) return;
       hint.hidden = true;
       graph.reset();
       graph.starts([{ id, label: near.entity.label }]);
@@ -70,7 +77,7 @@ function baseView(root, bases, counts, show) {
       if (reads) await passages(about, id, label);
     } catch (problem) {
       // A literal is a node of the picture and no entity of the store's names.
-      if (!/no entity/.test(problem.message)) fail(problem.message);
+      if (turn === turns && !/no entity/.test(problem.message)) fail(problem.message);
     }
   }
 
