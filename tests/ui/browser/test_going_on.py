@@ -54,3 +54,19 @@ def test_neighbours_that_come_late_do_not_replace_those_asked_for_since(browse: 
     page.locator(".panel h2", has_text="Bolivia").wait_for()
     let_in(page, held[0])
     assert page.locator(".panel h2").all_inner_texts() == ["Bolivia"]
+
+
+def test_a_question_that_was_begun_is_there_after_a_look_at_the_knowledge(browse: Browse, address: str) -> None:
+    page = browse(address).page
+    page.locator("summary", has_text="Ceilings").click()
+    page.locator("#set-max_calls").fill("9")
+    page.get_by_label("Question", exact=True).fill("Which river flows through the capital of")
+    page.get_by_label("Method").select_option("fiske")
+    page.get_by_role("link", name="Knowledge").click()
+    page.get_by_role("heading", name="Knowledge").wait_for()
+    page.go_back()
+    question = page.get_by_label("Question", exact=True)
+    question.wait_for()
+    assert question.input_value() == "Which river flows through the capital of"
+    assert page.get_by_label("Method").input_value() == "fiske"
+    assert page.locator("#set-max_calls").input_value() == "9"

@@ -49,7 +49,7 @@ async function show() {
   if (view === "run" && threads[0]) made = await mount(main, threads[0]);
   else if (view === "side" && threads.length > 1) made = await sideView(main, threads.slice(0, MOST), mount);
   else if (view === "knowledge") made = knowledgeView(main, about);
-  else askView(main, about, (started) => { location.hash = `#/${started.length > 1 ? "side" : "run"}/${started.map(encodeURIComponent).join("/")}`; });
+  else made = askView(main, about, (started) => { location.hash = `#/${started.length > 1 ? "side" : "run"}/${started.map(encodeURIComponent).join("/")}`; });
   if (visit === visits) {
     leave = made;
     document.title = [main.querySelector("h1")?.textContent, "thinkgraph"].filter(Boolean).join(" - ");

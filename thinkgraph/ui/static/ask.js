@@ -6,6 +6,7 @@ import { MOST, ask } from "./api.js";
 const CEILINGS = ["max_calls", "max_tokens", "max_cost", "max_seconds"];
 const remembered = { question: "", method: "", model: "", knowledge: "", settings: {} };
 
+// Gives what keeps the question, asked or not.
 export function askView(root, about, onStarted) {
   const error = h("p", { class: "problem", role: "alert", hidden: true });
   const fail = (text) => { error.hidden = !text; error.textContent = plain(text); };
@@ -24,7 +25,10 @@ export function askView(root, about, onStarted) {
   const cost = h("p", { class: "estimate", role: "status" });
   let fields = [];
   // A ceiling that somebody set holds for the next method and the next question too, until it is taken back.
-  const keep = () => { for (const one of fields) remembered.settings[one.name] = one.read(); };
+  const keep = () => {
+    for (const one of fields) remembered.settings[one.name] = one.read();
+    Object.assign(remembered, { question: question.value, method: method.value, model: model.value, knowledge: base.value });
+  };
   const redraw = () => {
     const chosen = about.methods.find((one) => one.name === method.value);
     told.textContent = plain(chosen.summary);
@@ -66,8 +70,6 @@ export function askView(root, about, onStarted) {
     const wanted = bodies();
     if (wanted.length > MOST) return fail(`At most ${MOST} runs stand side by side: untick ${wanted.length - MOST} under "Compare with".`);
     start.disabled = true;
-    keep();
-    Object.assign(remembered, { question: question.value, method: method.value, model: model.value, knowledge: base.value });
     try {
       const threads = [];
       for (const body of wanted) threads.push((await ask("api/runs", body)).thread);
@@ -102,6 +104,7 @@ export function askView(root, about, onStarted) {
   // What was set before is in sight.
   for (const section of sections) section.open = fields.some((one) => section.contains(one.element) && one.read() !== undefined);
   question.focus();
+  return keep;
 }
 
 export function knowledgeWords(knowledge) {
