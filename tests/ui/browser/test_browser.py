@@ -12,6 +12,7 @@ from ui.conftest import QUESTION, Browse, app_of, ask, open_page, served, start
 
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.share import page_of_run
+from thinkgraph.ui.walk import Recorder
 
 
 def graph_list(page: Any) -> list[str]:
@@ -97,6 +98,32 @@ def test_each_answer_of_one_passage_is_marked_in_its_own_sentence(browse: Browse
         page.locator(".part", has_text=one).click()
         assert page.locator("mark").all_inner_texts() == [one]
         assert page.locator(".cited-now .sentence").inner_text() == sentence
+
+
+def test_a_picked_member_of_a_list_too_long_to_be_shown_is_lit_alone(browse: Browse, tmp_path: Path) -> None:
+    names = [f"Member of the club {at:03d}" for at in range(300)]
+    triples = [
+        {"id": name, "subject": name, "subject_label": name, "relation": "in", "relation_label": "in",
+         "object": "Club", "object_label": "Club", "literal": False, "qualifiers": []} for name in names
+    ]  # fmt: skip
+    text = "(Club) <-[in]- " + ", ".join(f"({name})" for name in names)
+    answer = {
+        "text": "; ".join(names), "answers": names, "status": "grounded", "reason": "", "trace": {},
+        "evidence": {"triples": triples, "paths": [{"text": text, "triples": names}], "passages": []},
+        "usage": {"total": {"calls": 1, "input_tokens": 1, "output_tokens": 1, "cost": 0}, "store_round_trips": 1, "seconds": 1},
+        "support": [
+            {"answer": name, "kind": "path", "within": "paths", "line": 0, "start": at, "end": at + len(name)}
+            for name in names for at in [text.index(name)]
+        ],
+    }  # fmt: skip
+    events = [Recorder.stamped({"type": "finished", "answer": answer})]
+    file = tmp_path / "list.html"
+    file.write_text(page_of_run({"question": "?", "method": "tog2", "model": "m", "events": events}), "utf-8")
+    page = browse(file.as_uri(), offline=True).page
+    for name, marks in ((names[0], [names[0]]), (names[-1], [])):
+        page.locator(".part", has_text=name).click()
+        assert page.evaluate(LIT) == [f"{name} → Club"]
+        assert page.locator("mark").all_inner_texts() == marks
 
 
 def test_a_run_of_the_history_is_replayed_event_by_event(browse: Browse, address: str) -> None:

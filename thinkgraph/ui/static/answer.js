@@ -50,7 +50,8 @@ function partButton(text, support, lines, pick) {
 
 function pathLine(path, supports, { evidence, show, pick }) {
   const words = h("button", { type: "button", dir: "auto", onclick: () => pick(line) });
-  const light = (support) => show.triples(support ? wayTo(cut(path.text, support.start, support.end)[1], path, evidence) : path.triples);
+  // What was cut off is known by the answer itself.
+  const light = (support) => show.triples(support ? wayTo(cut(path.text, support.start, support.end)[1] || support.answer, path, evidence) : path.triples);
   const line = { element: h("li", { class: "path" }, words), mark: marker(words, path.text, supports), light };
   return line;
 }

@@ -46,8 +46,8 @@ export function cut(text, start, end) {
 
 // A text with one stretch marked, and the sentence around it shaded.
 export function marked(text, start, end) {
-  if (!(start >= 0 && end > start)) return [plain(text)];
   const [before, inside, after] = cut(text, start, end);
+  if (!inside) return [plain(text)];
   const head = Math.max(0, ...[". ", "! ", "? ", "\n"].map((stop) => before.lastIndexOf(stop) + (before.includes(stop) ? stop.length : 0)));
   const ends = [". ", "! ", "? ", "\n"].map((stop) => after.indexOf(stop)).filter((at) => at >= 0);
   const tail = ends.length ? Math.min(...ends) + 1 : after.length;
