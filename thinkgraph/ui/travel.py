@@ -31,7 +31,8 @@ _ANSWERED = ("draft", "mind_map", "given")
 """Channels that hold the run to its question: an answer, CogGRAG's breakdown of it, the search agent's last word."""
 _COUNTING = frozenset({"majority", "answer"})
 """Steps that take what was answered before, whatever the question is."""
-MOST_TEXT = 2_000
+MOST_TEXT = 4_000
+"""Longest text that may be changed, in characters: as long as a page shows it."""
 
 
 class Named(TypedDict):
@@ -149,14 +150,22 @@ def changes(
         labels = _labels(state)
         words += [f"not from {one_line(_step(kept[key], labels))}" for key in forbid if key in kept]
     if "clues" in asked and moment["clues"]:
-        update["clues"] = [kept_words(one)[:MOST_TEXT] for one in _strings(asked, "clues") if one.strip()]
+        update["clues"] = [_whole("a clue", one) for one in _strings(asked, "clues") if one.strip()]
         words.append(f"clues: {'; '.join(map(one_line, update['clues']))}")
     for name in moment["texts"]:
         text = asked.get(name)
         if isinstance(text, str) and text.strip() and text.strip() != state.get(name):
-            update[name] = kept_words(text)[:MOST_TEXT]
+            update[name] = _whole(f"the {name}", text)
             words.append(f"{name}: {one_line(update[name])}")
     return update, words
+
+
+def _whole(what: str, text: str) -> str:
+    """A text as it is kept. A part of it could be another question."""
+    kept = kept_words(text)
+    if len(kept) > MOST_TEXT:
+        raise UsageError(f"{what} has {len(kept):,} characters, more than the {MOST_TEXT:,} that a change may have")
+    return kept
 
 
 def _starts_anew(
