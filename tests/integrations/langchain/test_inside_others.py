@@ -163,6 +163,19 @@ def test_an_agent_asks_and_our_progress_streams_through_it(model, mode):
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_steps_that_an_agent_may_take_are_not_ours(model, mode):
+    few: Any = {**THREAD, "recursion_limit": 6}
+    agent = agent_of(tool_of(model), [CASE.question], [])
+    messages = (asyncio.run(agent.ainvoke(ASK, few)) if mode == "async" else agent.invoke(ASK, few))["messages"]
+    assert messages[-1].text == "So it is."
+    retriever = tg.ThinkGraphRetriever(knowledge=small_knowledge(), model=model, settings=CASE.settings)
+    builder = StateGraph(Narrow)
+    builder.add_node("find", lambda state: {"answer": retriever.invoke(state["question"])})
+    builder.add_edge(START, "find")
+    assert builder.compile().invoke({"question": CASE.question}, {"recursion_limit": 3})["answer"]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_question_to_the_person_passes_through_an_agent(model, mode):
     tool = tool_of(model, settings={"ask_user": "budget", "max_calls": 1})
     agent = agent_of(tool, [CASE.question], [])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from thinkgraph.graphs.build import Graph, build
+from thinkgraph.graphs.build import MAX_STEPS, Graph, build
 from thinkgraph.integrations.langchain.shared import opened
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.roles import OFFLINE
@@ -48,3 +49,8 @@ class GraphFields(BaseModel):
             journal=self.journal,
         )
         self._context = explicit(self.settings)
+
+
+def unbounded(config: RunnableConfig) -> RunnableConfig:
+    """The config with room for all steps of a run: how many its caller may take, an agent say, is no matter of ours."""
+    return {**config, "recursion_limit": MAX_STEPS}

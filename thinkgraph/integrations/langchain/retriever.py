@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.build import offline_model
-from thinkgraph.integrations.langchain.graph_fields import GraphFields
+from thinkgraph.integrations.langchain.graph_fields import GraphFields, unbounded
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts
@@ -91,7 +91,7 @@ class ThinkGraphRetriever(GraphFields, BaseRetriever):
     def _asked(self, query: str, callbacks: BaseCallbackManager) -> dict[str, Any]:
         return {
             "input": {"question": query},
-            "config": {"callbacks": callbacks},
+            "config": unbounded({"callbacks": callbacks}),
             "context": self._context,
             "output_keys": ["answer", "evidence"],
         }

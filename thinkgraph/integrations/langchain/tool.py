@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkgraph.errors import SettingsError, UsageError
-from thinkgraph.integrations.langchain.graph_fields import GraphFields
+from thinkgraph.integrations.langchain.graph_fields import GraphFields, unbounded
 from thinkgraph.integrations.langchain.shared import answer_text
 from thinkgraph.state.answer import Answer
 
@@ -65,14 +65,14 @@ class ThinkGraphTool(GraphFields, BaseTool):
 
     def _run(self, question: str, config: RunnableConfig) -> tuple[str, Answer]:
         try:
-            result = self._graph.invoke({"question": question}, config, context=self._context)
+            result = self._graph.invoke({"question": question}, unbounded(config), context=self._context)
         except UsageError as error:
             raise _refused(error) from error
         return _reply(result)
 
     async def _arun(self, question: str, config: RunnableConfig) -> tuple[str, Answer]:
         try:
-            result = await self._graph.ainvoke({"question": question}, config, context=self._context)
+            result = await self._graph.ainvoke({"question": question}, unbounded(config), context=self._context)
         except UsageError as error:
             raise _refused(error) from error
         return _reply(result)
