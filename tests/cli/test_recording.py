@@ -112,6 +112,8 @@ def test_what_cannot_be_recorded_or_repeated_is_one_line(
         (["ask", "--replay", str(half)], "line 1: not what a run was started with"),
         (["ask", "--replay", str(text)], "line 1: not what a run was started with"),
         (["ask", "--replay", str(empty)], "is empty: nothing was recorded"),
+        (["ask", "--replay", str(file), "--estimate"], "leave --replay out"),
+        (["ask", QUESTION, "--kb", kb, "--record", str(tmp_path / "new"), "--estimate"], "leave --record out"),
         (["ask"], "the question is missing"),
         (["ask", QUESTION, "--record", "a", "--replay", "b"], "not allowed with"),
     ):
