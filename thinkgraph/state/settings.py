@@ -199,10 +199,13 @@ class ChunkSettings(RunSettings):
 def one_line_fault(error: ValidationError) -> str:
     """The first fault of a validation error as one line that says what to do."""
     fault = error.errors()[0]
-    name = ".".join(str(part) for part in fault["loc"]) if fault["loc"] else "settings"
+    name = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"there is no setting '{name}'"
-    return f"setting '{name}': {fault['msg']} (given: {fault['input']!r:.80})"
+    # Pydantic puts its own words before those of a validator.
+    said = fault["msg"].removeprefix("Value error, ")
+    place = f"setting '{name}'" if name else "settings"
+    return f"{place}: {said} (given: {fault['input']!r:.80})"
 
 
 def explicit(settings: RunSettings | Mapping[str, Any] | None) -> dict[str, Any]:
