@@ -278,6 +278,18 @@ def test_results_are_not_those_of_questions_changed_since(
         assert ("differ in questions_digest" in done.err) == bool(code)
 
 
+def test_a_report_of_somebody_elses_is_not_written_over(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    words = ("bench", "--data", data, "--kb", kb, "--methods", "direct", "--report", str(tmp_path))
+    (tmp_path / "report.md").write_text("mine", "utf-8")
+    done = cli(*words)
+    assert done.code == 2
+    assert f"{tmp_path / 'report.md'} exists already and was not begun by this command" in done.line
+    assert (tmp_path / "report.md").read_text("utf-8") == "mine"
+    assert not (tmp_path / "results.jsonl").exists()
+    (tmp_path / "report.md").unlink()
+    assert [cli(*words).code for _ in range(2)] == [0, 0], "its own is"
+
+
 def test_a_type_that_no_question_has_is_named(cli: Run, data: str, kb: str) -> None:
     done = cli("bench", "--data", data, "--kb", kb, "--methods", "direct", "--type", "1hop", "--type", "2-hop")
     assert done.code == 2

@@ -108,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.report).expanduser() if args.report else None
     out = folder / "results.jsonl" if folder else Path(args.out).expanduser() if args.out else None
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
+    if folder and out and not out.exists() and not (args.estimate or args.sensitivity):
+        _check_reports(folder)
     with open_knowledge(args) as knowledge, leaving_at_once(f"interrupted{kept}"):
         questions = named(questions, knowledge.graph)
         if folder and not args.estimate:
@@ -175,6 +177,15 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--seeds is for --sensitivity: leave it out; --seed is the one of a bench")
     if args.out and args.report:
         raise UsageError("--report keeps the results in its folder: leave --out out")
+
+
+def _check_reports(folder: Path) -> None:
+    """Refuse a folder without results in which something else has the name of a report."""
+    for name in ("report.md", "report.html", "timing.md"):
+        if (folder / name).exists():
+            raise UsageError(
+                f"{folder / name} exists already and was not begun by this command; name another folder, or remove it"
+            )
 
 
 def _workers(
