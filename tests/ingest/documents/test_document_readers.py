@@ -283,6 +283,8 @@ def test_utf16_without_a_byte_order_mark_is_read_where_it_is_named(write) -> Non
         assert passages(read_text(path, "utf-16-le")) == [("", text)]
         with pytest.raises(UnreadableError, match="utf-16-le or utf-16-be"):
             passages(read_text(path, "utf-16"))
+    with pytest.raises(UnreadableError, match="--encoding utf-16-le or utf-16-be"):
+        passages(read_text(write("x.txt", "Cafe".encode("utf-16-be")), None))
 
 
 def test_an_encoding_that_encodes_nothing_is_none() -> None:

@@ -65,7 +65,8 @@ def lines_of(path: Path, encoding: str | None) -> Iterator[str]:
         with path.open(encoding=_encoding_of(path, encoding), newline="\n") as stream:
             while line := stream.readline(_LONGEST_LINE):
                 if "\0" in line:
-                    raise UnreadableError("is no text: it holds NUL characters")
+                    hint = "" if encoding else "; if it is UTF-16, name it with --encoding utf-16-le or utf-16-be"
+                    raise UnreadableError(f"is no text: it holds NUL characters{hint}")
                 yield line
     except UnicodeError as error:
         name, reason = getattr(error, "encoding", encoding or ""), getattr(error, "reason", str(error))

@@ -39,6 +39,8 @@ _SAMPLE_LINES = 200
 _BLOCK = 1 << 21
 _BAD_SHARE = 0.1
 _QUOTED_SHARE = 0.9
+_WIDE_SHARE = 0.25
+"""Of UTF-16's bytes in a line of Latin letters half are zero; of other files, few."""
 LINE_LIMIT = 64 * 1024 * 1024
 _MAY_BE_SPACE = np.isin(
     np.arange(256), [byte for at in range(0x3001) if chr(at).isspace() for byte in chr(at).encode()]
@@ -156,8 +158,8 @@ def sample_of(path: Path) -> list[str]:
                 break
             if len(raw) >= LINE_LIMIT:
                 raise _too_long(path, number + 1)
-            if number == 0 and raw.startswith(_UTF16):
-                raise KnowledgeError(f"{path} is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+            if number == 0:
+                _check_narrow(path, raw)
             try:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError:
@@ -172,6 +174,15 @@ def sample_of(path: Path) -> list[str]:
     if len(lines) == 1 and "\r" in lines[0]:
         raise KnowledgeError(f"{path} ends its lines with a CR alone; convert it (tr '\\r' '\\n')")
     return lines
+
+
+def _check_narrow(path: Path, raw: bytes) -> None:
+    """Refuse a file whose first line is UTF-16, with a byte order mark or without."""
+    if raw.startswith(_UTF16):
+        raise KnowledgeError(f"{path} is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    if raw.count(b"\0") > _WIDE_SHARE * len(raw):
+        kind = "UTF-16BE" if raw.startswith(b"\0") else "UTF-16LE"
+        raise KnowledgeError(f"{path} holds NUL characters, as UTF-16 does; convert it (iconv -f {kind} -t UTF-8)")
 
 
 def format_of(path: Path, *, columns: int = 3) -> Format:
