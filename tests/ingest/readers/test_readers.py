@@ -200,6 +200,14 @@ def test_unclosed_quote_is_reported(tmp_path):
     assert rows
 
 
+def test_a_cell_that_csv_does_not_take_is_named(tmp_path):
+    rejects = Rejects()
+    assert len(rows_of(tmp_path / "t.csv", f'a,r,b\na,r,"{"x" * 140_000}"\nc,r,d\n', rejects)) == 2
+    (one,) = rejects.kept
+    said = "bad CSV: a cell is longer than 131,072 characters, which JSON Lines may have (is a quote left open?)"
+    assert (one["line"], one["reason"]) == (2, said)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -249,7 +249,9 @@ def cells_of(
         except csv.Error as error:
             # A quote left open takes line after line, up to the longest cell.
             lost = f"; lines {first} to {last} are not used" if last > first else ""
-            rejects.add(path, first, f"bad CSV: {error} (is a quote left open?){lost}")
+            long = f"a cell is longer than {csv.field_size_limit():,} characters, which JSON Lines may have"
+            fault = long if "limit" in str(error) else error
+            rejects.add(path, first, f"bad CSV: {fault} (is a quote left open?){lost}")
             continue
         # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
         if cells and last > first and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
