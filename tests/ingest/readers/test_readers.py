@@ -272,6 +272,18 @@ def test_entities_aliases_passages(tmp_path):
     assert rejects.kept[0]["line"] == 3
 
 
+def test_a_header_of_entities_without_their_ids_is_no_entity(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("Name,Type,Born\nParis,City,52\n")
+    with pytest.raises(KnowledgeError, match="has the columns Name, Type, Born; name the one of the ids 'id'"):
+        list(read_entities(path, Rejects()))
+    path.write_text("name,Description\n")
+    with pytest.raises(KnowledgeError, match="'id'"):
+        list(read_entities(path, Rejects()))
+    path.write_text("Name,What a thing is called\nType,type\n")
+    assert len(list(read_entities(path, Rejects()))) == 2, "no header"
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

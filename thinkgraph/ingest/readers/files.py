@@ -376,6 +376,9 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
             if {"id", "entity"} & set(names):
                 order = [next((i for i, n in enumerate(names) if n in known), -1) for known in _ENTITY_COLUMNS]
                 continue
+            if sum(not {*known}.isdisjoint(names) for known in _ENTITY_COLUMNS) > 1:
+                named = ", ".join(" ".join(cell.split()) for cell in cells)[:200]
+                raise KnowledgeError(f"{path} has the columns {named}; name the one of the ids 'id'")
         fields = [cells[i].strip() if 0 <= i < len(cells) else "" for i in order]
         if fields[0]:
             yield EntityRow(*fields)
