@@ -215,3 +215,15 @@ class _Wrong:
 def test_vectors_that_are_none_are_the_embedders_fault(given: object, said: str) -> None:
     with pytest.raises(KnowledgeError, match=f"the embedder 'mine' must give one vector a text.*{re.escape(said)}"):
         embed_array(_Wrong(given), ["a", "b"])
+
+
+@pytest.mark.parametrize("given", [[[1.0] * 3] * 2, [[1.0, 2.0], [1.0]], [["a"]] * 3, None, [[], [], []]])
+def test_a_provider_that_gives_other_than_a_vector_a_text_is_named(given: Any) -> None:
+    """Two vectors of three numbers were taken for three of two."""
+
+    class Wrong(WordLengths):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return given
+
+    with pytest.raises(KnowledgeError, match=r"the embedder 'Wrong:lengths' must give one vector a text.* for 3 texts"):
+        embed_array(load_embedder(Wrong()), ["a", "b", "c"])

@@ -65,20 +65,25 @@ def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]
     if not texts:
         return np.empty((0, 0), np.float32)
     direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
-    given = direct(texts) if direct is not None else embedder.embed(texts)
-    try:
-        found = np.asarray(given, np.float32)
-    except (TypeError, ValueError) as error:
-        raise _unfit(embedder, texts, first_line(error)) from None
-    if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:  # noqa: PLR2004 - texts and dimensions
-        raise _unfit(embedder, texts, f"it gave an array of shape {found.shape}")
+    found = _array(embedder, texts, direct(texts) if direct is not None else embedder.embed(texts))
     # Not so for what is no number, either.
     if not (np.abs(found) <= _LARGEST).all():
         raise _unfit(embedder, texts, f"it gave numbers that are not finite, or beyond {_LARGEST:,}")
     return found
 
 
-def _unfit(embedder: Embedder, texts: Sequence[str], why: str) -> KnowledgeError:
+def _array(embedder: Embedder | CachingEmbedder, texts: Sequence[str], given: Any) -> NDArray[np.float32]:
+    """What somebody's code gave for `texts` as an array; raises KnowledgeError where it is not one vector a text."""
+    try:
+        found = np.asarray(given, np.float32)
+    except (TypeError, ValueError) as error:
+        raise _unfit(embedder, texts, first_line(error)) from None
+    if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:  # noqa: PLR2004 - texts and dimensions
+        raise _unfit(embedder, texts, f"it gave an array of shape {found.shape}")
+    return found
+
+
+def _unfit(embedder: Embedder | CachingEmbedder, texts: Sequence[str], why: str) -> KnowledgeError:
     return KnowledgeError(
         f"the embedder '{embedder.name}' must give one vector a text, all of one length; for {len(texts)} texts: {why}"
     )
@@ -280,7 +285,7 @@ class LangChainEmbedder(CachingEmbedder):
         # As above: each provider has its own error for a server that is down.
         except Exception as error:
             raise KnowledgeError(f"the embeddings {self.name!r} failed: {first_line(error)}") from error
-        return np.asarray(vectors, np.float32).reshape(len(texts), -1)
+        return _array(self, texts, vectors)
 
 
 def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
