@@ -363,6 +363,26 @@ def test_vectors_of_two_encoders_do_not_mix(tmp_path: Path) -> None:
         assert (one.count(db), other.count(db)) == (1, 0)
 
 
+def test_vectors_of_another_length_are_not_compared_nor_added_to(tmp_path: Path) -> None:
+    """A provider's model of the same name may give shorter ones, as it is asked to."""
+    build_text(tmp_path / "text.sqlite", notes(1000), embedder=NAME, progress=no_progress)
+    with opened(tmp_path) as store:
+        store.passages_of(["many"], "Note w7", limit=OF_ONE)
+    shorter = HashEmbedder(8)
+    shorter.name = NAME
+    with opened(tmp_path, shorter) as store:
+        before = (tmp_path / "encodings.sqlite").read_bytes()
+        for ask in (store.encode, lambda: store.passages_of(["many"], "Note w7"), lambda: store.search(["Note w7"])):
+            with pytest.raises(
+                KnowledgeError, match=r"have 256 numbers, .* now gives 8: .* delete .*encodings\.sqlite"
+            ):
+                ask()
+        assert (tmp_path / "encodings.sqlite").read_bytes() == before
+    (tmp_path / "encodings.sqlite").unlink()
+    with opened(tmp_path, shorter) as store:
+        assert store.encode() == len(notes(1000))
+
+
 def test_entity_index(tmp_path: Path) -> None:
     def entity(number: int, label: str, description: str = "") -> Entity:
         return {"id": f"e{number}", "label": label, "type": "t", "description": description, "literal": False}

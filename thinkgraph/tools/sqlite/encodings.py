@@ -20,7 +20,7 @@ from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -108,6 +108,21 @@ class StoredVectors:
             }
             rows = [(self.model, one, *blob, _checksum(one, *blob)) for one, blob in blobs.items()]
             self._write("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+
+    def check(self, known: Iterable[NDArray[np.float16]], dimensions: int) -> None:
+        """Refuse to go on with kept vectors that are of another length than those that the encoder gives now.
+
+        Raises:
+            KnowledgeError: one is.
+        """
+        for rows in known:
+            if rows.shape[1] != dimensions:
+                sql = "SELECT 1 FROM vectors WHERE model = ? LIMIT 1"
+                places = " and ".join(str(file) for file in self._files if _read(file, sql, [self.model]))
+                raise KnowledgeError(
+                    f"the vectors kept of {self.model!r} have {rows.shape[1]} numbers, the encoder of that name now gives "
+                    f"{dimensions}: open the knowledge base with the one that made them, or delete {places} to make them again"
+                )
 
     def set_whole(self) -> None:
         """Remember that all are made.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,18 +192,22 @@ class SqliteTextStore(Closing):
         """
         if self._by_words:
             raise KnowledgeError(NO_ENCODER)
-        made, total = 0, self._info["passages"]
+        known: Vectors = {}
+        count, total = 0, self._info["passages"]
         progress(stage, 0, total)
         with self._pool.connection() as connection:
             numbers = self._all(connection)
             for at in range(0, total, _ENCODED):
                 part = numbers[at : at + _ENCODED]
-                missing = sorted(set(part) - self.vectors.read(connection, part).keys())
-                self.vectors.keep(connection, self._made(connection, missing))
-                made += len(missing)
+                known = (found := self.vectors.read(connection, part)) or known
+                made = self._made(connection, sorted(set(part) - found.keys()))
+                for rows in islice(made.values(), 1):
+                    self.vectors.check(known.values(), rows.shape[1])
+                self.vectors.keep(connection, made)
+                count += len(made)
                 progress(stage, at + len(part), total)
         self.vectors.set_whole()
-        return made
+        return count
 
     @property
     def _exact(self) -> bool:
@@ -251,7 +256,7 @@ class SqliteTextStore(Closing):
         """
         vectors = embed_array(self._embedder, queries)
         every, scores = [np.empty(0, np.int64)], [np.empty((0, len(queries)), np.float32)]
-        for found, windows, firsts in self._chunks(connection, numbers):
+        for found, windows, firsts in self._chunks(connection, numbers, vectors.shape[1]):
             every.append(found)
             scores.append(np.maximum.reduceat(windows @ vectors.T, firsts, axis=0))
         return [
@@ -263,7 +268,7 @@ class SqliteTextStore(Closing):
         self, connection: sqlite3.Connection, numbers: list[int], vector: NDArray[np.float32], limit: int
     ) -> list[PassageHit]:
         scores: dict[int, float] = {}
-        for found, windows, firsts in self._chunks(connection, numbers):
+        for found, windows, firsts in self._chunks(connection, numbers, len(vector)):
             exact = np.maximum.reduceat(windows.astype(np.float64) @ vector.astype(np.float64), firsts)
             scores.update(zip(found.tolist(), np.round(exact, 6).tolist(), strict=True))
         hits: list[PassageHit] = [
@@ -275,11 +280,13 @@ class SqliteTextStore(Closing):
         return StoreError(f"{self.path} is damaged ({what}); build or copy the knowledge base again")
 
     def _chunks(
-        self, connection: sqlite3.Connection, numbers: Sequence[int]
+        self, connection: sqlite3.Connection, numbers: Sequence[int], dimensions: int
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]:
         """Passages' numbers, their windows' vectors one below the other, and the row where each passage begins."""
         for part in chunks(sorted(numbers), _CHUNK):
             found = {} if self._by_words else self.vectors.read(connection, part)
+            # Before more are made and kept: those of two lengths could not be told apart.
+            self.vectors.check(found.values(), dimensions)
             if missing := [number for number in part if number not in found]:
                 found |= self._kept(connection, self._made(connection, missing))
             windows = [found[number] for number in part]
