@@ -195,6 +195,20 @@ def test_a_collection_beside_an_endpoint_and_a_folder(cli, kb, endpoint, collect
     assert cli("kb", "info", kb, "--text", "chroma:chroma?collection=docs").code == 0
 
 
+def test_doctor_asks_the_texts_beside_a_graph(cli, kb, collection):
+    for options, says in (
+        (
+            "entity=about&embedder=bundled",
+            "FAIL texts                    the Chroma collection's vectors have 256 dimensions",
+        ),
+        ("embedder=bundled", "FAIL texts                    no document of docs names an entity"),
+    ):
+        done = cli("doctor", "--no-calls", "--kb", kb, "--text", f"chroma:{collection}?collection=docs&{options}")
+        assert done.code == 1
+        assert says in done.out
+        assert "1 of the checks failed" in done.out
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

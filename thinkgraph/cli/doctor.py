@@ -23,7 +23,7 @@ from thinkgraph.cli.options import (
 )
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
-from thinkgraph.errors import ThinkGraphError
+from thinkgraph.errors import KnowledgeError, ThinkGraphError
 from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
                 ("runs", _runs),
                 ("knowledge", lambda: _knowledge(knowledge)),
                 ("encoder", lambda: _encoder(knowledge())),
+                *([("texts", lambda: _texts(knowledge()))] if args.text else []),
             )
         )
         if not args.no_calls:
@@ -141,6 +142,19 @@ def _encoder(knowledge: Knowledge) -> str:
     began = time.monotonic()
     vector = knowledge.embedder.embed(["a short text"])[0]
     return f"{knowledge.embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
+
+
+def _texts(knowledge: Knowledge) -> str:
+    """What was named with --text: whether it is about entities, and answers a query."""
+    if knowledge.text is None:
+        return "none"
+    info = knowledge.text.info()
+    if info["passages"] and not info["entities"]:
+        raise KnowledgeError(
+            f"no document of {info['name']} names an entity in its metadata: say under which key (entity=)"
+        )
+    knowledge.text.search(["a short text"], limit=1)
+    return f"{info['name']}: {counted(info['passages'])} passages about {counted(info['entities'])} entities"
 
 
 def _calls(args: argparse.Namespace, knowledge: Callable[[], Knowledge]) -> int:
