@@ -166,7 +166,7 @@ def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
     Texts are given by the id that a reference names. A reference without a text stays as it is.
     """
     node = nodes[key]
-    text = REFERENCE.sub(lambda found: by.get(node["refers"].get(_number(found), ""), found[0]), node["question"])
+    text = _named(node["question"], {number: by[target] for number, target in node["refers"].items() if target in by})
     for target in references(nodes, key):
         if target in by:
             text = text.replace(_in_words(nodes, target), by[target])
@@ -192,19 +192,23 @@ def spelt_out(nodes: Nodes, key: str, told: dict[str, str] | None = None) -> str
     """
     told = {} if told is None else told
     # A chain of references may be longer than Python's stack.
-    left = [key]
+    left, opened = [key], set[str]()
     while left:
-        if left[-1] in told:
-            left.pop()
+        at = left[-1]
+        if at not in opened:
+            opened.add(at)
+            left += [target for target in nodes[at]["refers"].values() if target not in told]
             continue
-        node = nodes[left[-1]]
-        if before := [target for target in node["refers"].values() if target not in told]:
-            left += before
-            continue
-        said = {number: _in_words(nodes, target, told) for number, target in node["refers"].items()}
-        text = REFERENCE.sub(lambda found, said=said: said.get(_number(found), found[0]), node["question"])  # type: ignore[misc]
-        told[left.pop()] = text[: 2 * LONGEST]
+        left.pop()
+        if at not in told:
+            said = {number: _in_words(nodes, target, told) for number, target in nodes[at]["refers"].items()}
+            told[at] = _named(nodes[at]["question"], said)[: 2 * LONGEST]
     return told[key]
+
+
+def _named(question: str, said: Mapping[str, str]) -> str:
+    """A question with words for its references; one without stays as it is."""
+    return REFERENCE.sub(lambda found: said.get(_number(found), found[0]), question)
 
 
 def listed(nodes: Nodes) -> tuple[list[str], list[str]]:
