@@ -14,10 +14,12 @@ def late(page: Any, pattern: str) -> list[Any]:
     return held
 
 
-def let_in(page: Any, held: Any) -> None:
-    """Answer a request that was held back, and wait until the page has read the reply."""
-    with page.expect_response(lambda reply: reply.request == held.request) as reply:
-        held.continue_()
+def let_in(page: Any, held: list[Any], at: int) -> None:
+    """Answer a request that was held back, once it came, and wait until the page has read the reply."""
+    while len(held) <= at:
+        page.wait_for_timeout(10)
+    with page.expect_response(lambda reply: reply.request == held[at].request) as reply:
+        held[at].continue_()
     reply.value.finished()
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
@@ -33,7 +35,7 @@ def test_a_run_that_comes_late_does_not_replace_what_was_gone_to(browse: Browse,
     page.wait_for_url(f"**/{run}")
     page.get_by_role("link", name="Knowledge").click()
     page.get_by_role("heading", name="Knowledge").wait_for()
-    let_in(page, held[0])
+    let_in(page, held, 0)
     assert page.locator("h1").all_inner_texts() == ["Knowledge"]
 
 
@@ -48,11 +50,9 @@ def test_neighbours_that_come_late_do_not_replace_those_asked_for_since(browse: 
     page.get_by_label("Find entities").fill("Bolivia")
     page.get_by_role("button", name="Find", exact=True).click()
     page.wait_for_function("document.querySelector('.results').innerText.includes('Bolivia')")
-    while len(held) < 2:
-        page.wait_for_event("request")
-    let_in(page, held[1])
+    let_in(page, held, 1)
     page.locator(".panel h2", has_text="Bolivia").wait_for()
-    let_in(page, held[0])
+    let_in(page, held, 0)
     assert page.locator(".panel h2").all_inner_texts() == ["Bolivia"]
 
 
