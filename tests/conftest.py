@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -48,6 +49,16 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     file.write_text(first + end + "\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(file))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def types_read_once() -> Iterator[None]:
+    """LangGraph reads the types of a state anew for each graph, which was a third of what it takes to build one."""
+    from langgraph._internal import _serde
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_serde, "_safe_get_type_hints", functools.cache(_serde._safe_get_type_hints), raising=False)
         yield
 
 
