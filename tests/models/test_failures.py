@@ -24,9 +24,11 @@ def answered(status: int, text: str = "no", headers: dict[str, str] | None = Non
     return httpx.HTTPStatusError(text, request=REQUEST, response=response)
 
 
-def of_openai(kind: str, status: int, text: str = "no", headers: dict[str, str] | None = None) -> Exception:
+def of_openai(
+    kind: str, status: int, text: str = "no", headers: dict[str, str] | None = None, body: Any = None
+) -> Exception:
     response: Any = httpx.Response(status, headers=headers, request=REQUEST)
-    made: Exception = getattr(openai, kind)(text, response=response, body=None)
+    made: Exception = getattr(openai, kind)(text, response=response, body=body)
     return made
 
 
@@ -103,6 +105,21 @@ def test_failures_of_the_request(error: Exception, passing: bool, refused: bool)
 )
 def test_a_bug_is_no_failure_of_the_request(error: Exception) -> None:
     assert classify(error) is None
+
+
+SPENT = {"message": "You exceeded your current quota, please check your plan.", "code": "insufficient_quota"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [of_openai("RateLimitError", 429, body=SPENT), answered(429, json.dumps({"error": SPENT}))],
+    ids=["openai", "httpx"],
+)
+def test_money_that_is_used_up_does_not_come_back(error: Exception) -> None:
+    failure = classify(error)
+    assert failure is not None
+    assert not failure.passing
+    assert "check your plan" in failure.message
 
 
 def in_a_while(seconds: float) -> str:

@@ -18,6 +18,8 @@ _PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520,
 _PASSING_NAMES = ("timeout", "decodingerror", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
 _PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api_error", "unavailable", "throttl")
 """Failures that a server tells in the middle of a stream, whose status is 200."""
+_SPENT = ("insufficient_quota",)
+"""How providers name, by the status of too many requests, that the money is used up."""
 _FILTERS = ("content_filter", "content_policy", "responsibleaipolicy", "content management policy", "usage policy")
 """How providers name a prompt that their filters refuse."""
 _PROVIDERS = frozenset(
@@ -204,7 +206,8 @@ def classify(error: Exception) -> Failure | None:
         message = f"HTTP {status}: {text}" if str(status) not in text else text
         refused = status in {400, 422}
         filtered = refused and _named(_FILTERS, error, text)
-        return Failure(message, status in _PASSING_STATUS, refused and not filtered, _header_wait(error), filtered)
+        passing = status in _PASSING_STATUS and not _named(_SPENT, error, text)
+        return Failure(message, passing, refused and not filtered, _header_wait(error), filtered)
     # httpx and the SDKs wrap timeouts and dropped connections in classes of their own.
     names = " ".join(base.__name__.casefold() for base in type(error).__mro__)
     if isinstance(error, OSError | TimeoutError) or any(name in names for name in _PASSING_NAMES):
