@@ -150,6 +150,22 @@ def test_the_wait_that_a_server_asks_for(value: str | Callable[[], str], low: fl
         assert low <= failure.retry_after <= high
 
 
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"Retry-After-Ms": "1500", "retry-after": "2"}, 1.5),
+        ({"retry-after-ms": "9999999"}, MAX_WAIT),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
+        ({"retry-after-ms": "soon"}, None),
+    ],
+)
+def test_a_wait_may_be_told_in_milliseconds(headers: dict[str, str], wait: float | None) -> None:
+    failure = classify(answered(429, headers=headers))
+    assert failure is not None
+    assert failure.retry_after == wait
+
+
 @pytest.mark.parametrize("hours", [-5, 5])
 def test_a_date_to_wait_for_is_told_by_the_servers_clock(hours: int) -> None:
     theirs = dt.datetime.now(dt.UTC) + dt.timedelta(hours=hours)

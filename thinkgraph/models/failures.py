@@ -134,6 +134,9 @@ def _header_wait(error: BaseException) -> float | None:
     headers: Any = getattr(_answer(error), "headers", None) or getattr(error, "headers", None) or {}
     said = {str(name).casefold(): headers[name] for name in headers}
     wait = retry_after(said.get("retry-after"), said.get("date"))
+    # OpenAI's and Azure's own, and the more exact one.
+    if (exact := retry_after(said.get("retry-after-ms"))) is not None:
+        wait = exact / 1000
     return None if wait is None else min(wait, MAX_WAIT)
 
 
