@@ -217,9 +217,12 @@ def test_vectors_that_are_none_are_the_embedders_fault(given: object, said: str)
         embed_array(_Wrong(given), ["a", "b"])
 
 
-@pytest.mark.parametrize("given", [[[1.0] * 3] * 2, [[1.0, 2.0], [1.0]], [["a"]] * 3, None, [[], [], []]])
+@pytest.mark.parametrize(
+    "given",
+    [[[1.0] * 3] * 2, [[1.0, 2.0], [1.0]], [["a"]] * 3, None, [[], [], []], [[1.0], [float("nan")], [1.0]]],
+)
 def test_a_provider_that_gives_other_than_a_vector_a_text_is_named(given: Any) -> None:
-    """Two vectors of three numbers were taken for three of two."""
+    """Two vectors of three numbers were taken for three of two, and what is no number for a direction."""
 
     class Wrong(WordLengths):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:

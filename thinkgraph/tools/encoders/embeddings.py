@@ -66,20 +66,21 @@ def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]
         return np.empty((0, 0), np.float32)
     direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
     found = _array(embedder, texts, direct(texts) if direct is not None else embedder.embed(texts))
-    # Not so for what is no number, either.
-    if not (np.abs(found) <= _LARGEST).all():
-        raise _unfit(embedder, texts, f"it gave numbers that are not finite, or beyond {_LARGEST:,}")
+    if (np.abs(found) > _LARGEST).any():
+        raise _unfit(embedder, texts, f"it gave numbers beyond {_LARGEST:,}")
     return found
 
 
 def _array(embedder: Embedder | CachingEmbedder, texts: Sequence[str], given: Any) -> NDArray[np.float32]:
-    """What somebody's code gave for `texts` as an array; raises KnowledgeError where it is not one vector a text."""
+    """What somebody's code gave for `texts` as an array; raises KnowledgeError where it is not one finite vector a text."""
     try:
         found = np.asarray(given, np.float32)
     except (TypeError, ValueError) as error:
         raise _unfit(embedder, texts, first_line(error)) from None
     if found.ndim != 2 or len(found) != len(texts) or not found.shape[1]:  # noqa: PLR2004 - texts and dimensions
         raise _unfit(embedder, texts, f"it gave an array of shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise _unfit(embedder, texts, "it gave numbers that are not finite")
     return found
 
 
