@@ -52,7 +52,8 @@ def test_finished_thread_is_reused(ask: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--set", "foo=1"), 2, "there is no setting 'foo'; known: "),
+        (("--set", "foo=1"), 2, "there is no setting 'foo'; known: abstain, "),
+        (("--set", "depht=2"), 2, "there is no setting 'depht'; did you mean 'depth'?"),
         (("--set", "width=0"), 2, "setting 'width': Input should be greater than or equal to 1"),
         (("--set", "width=three"), 2, "setting 'width': Input should be a valid integer"),
         (("--set", "width"), 2, "--set takes name=value"),

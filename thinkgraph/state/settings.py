@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -239,6 +240,9 @@ def resolve_settings(schema: type[S], *layers: RunSettings | Mapping[str, Any] |
     try:
         return schema.model_validate(merged)
     except ValidationError as error:
-        known = ", ".join(sorted(schema.model_fields))
-        hint = f"; known: {known}" if error.errors()[0]["type"] == "extra_forbidden" else ""
+        fault, hint = error.errors()[0], ""
+        if fault["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(str(fault["loc"][0]), schema.model_fields, 1)
+            # The whole list is some 70 names.
+            hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(schema.model_fields))}"
         raise SettingsError(one_line_fault(error) + hint) from None

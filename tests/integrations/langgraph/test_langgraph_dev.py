@@ -90,7 +90,7 @@ def test_the_dense_ranker_with_its_encoder(dev: Dev) -> None:
     [
         ({"width": 0}, "setting 'width': Input should be greater than or equal to 1 (given: 0)"),
         ({"width": "many"}, "setting 'width': Input should be a valid integer"),
-        ({"widht": 3}, "there is no setting 'widht'; known: abstain,"),
+        ({"widht": 3}, "there is no setting 'widht'; did you mean 'width'?"),
         ({"ranker": "cross-encoder:/etc"}, "setting 'ranker': a model or folder is the server's to name"),
         ({"max_cost": 1.0}, f"max_cost cannot be kept: no price is known for {MODEL}"),
     ],

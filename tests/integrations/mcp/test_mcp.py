@@ -121,7 +121,11 @@ async def test_list_and_call(connect: Connect) -> None:
             ("ask", {"question": QUESTION, "mehtod": "x"}, "ask takes no 'mehtod'"),
             ("ask", {"question": " "}, "the question is empty"),
             ("ask", {"question": QUESTION, "method": "cot"}, "this server has no method 'cot'; known: tog2, direct"),
-            ("ask", {"question": QUESTION, "settings": {"widht": 1}}, "there is no setting 'widht'; known: "),
+            (
+                "ask",
+                {"question": QUESTION, "settings": {"widht": 1}},
+                "there is no setting 'widht'; did you mean 'width'?",
+            ),
             ("ask", {"question": QUESTION, "settings": {"width": 5}}, "setting 'width' was fixed at 2"),
             ("ask", {"question": QUESTION, "settings": {"max_calls": 21}}, "'max_calls' can only be lowered"),
             ("ask", {"question": QUESTION, "settings": {"max_calls": None}}, "this server allows 20"),
