@@ -151,6 +151,10 @@ async def test_a_mind_map_whose_questions_do_not_fit_is_refused(changed: dict[st
     assert said in str(raised.value)
     with pytest.raises(StateFormError):
         await graph.aupdate_state(config, edit)
+    with pytest.raises(StateFormError):
+        graph.invoke(Command(update=edit), config)
+    with pytest.raises(StateFormError):
+        await graph.ainvoke(Command(update=edit), config)
     assert graph.invoke(None, graph.update_state(config, {"mind_map": {"0.9": {**NODE, "id": "0.9"}}}))["answer"]
 
 
@@ -181,7 +185,17 @@ def test_branches_that_do_not_fit_are_refused(step: str, changed: Any, said: str
     with pytest.raises(StateFormError) as raised:
         graph.update_state(config, edit)
     assert said in str(raised.value)
+    with pytest.raises(StateFormError):
+        graph.invoke(Command(update=edit), config)
     assert graph.invoke(None, graph.update_state(config, {"question": values["question"]}))["answer"]
+
+
+async def test_a_command_whose_parts_fit_goes_on() -> None:
+    edit = {"mind_map": {"0.9": {**NODE, "id": "0.9"}}}
+    graph, config = before("coggrag", "retrieve")
+    assert graph.invoke(Command(update=edit), config)["answer"]
+    graph, config = before("coggrag", "retrieve")
+    assert (await graph.ainvoke(Command(update=edit), config))["answer"]
 
 
 @pytest.mark.parametrize("method", ["coggrag", "fiske"])

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT
+from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, merge_configs
 from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.store.base import BaseStore
@@ -46,6 +46,8 @@ class MethodGraph(Graph):
     def stream(self, input: Any, config: RunnableConfig | None = None, *, context: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         """See Pregel. Raises SettingsError for a context that does not fit."""
         self._check_input(config, input)
+        if (edit := self._edit_of(config, input)) is not None:
+            check_fit(self.get_state(config or {}).values, edit, self.channels, self._unfit)
         run = super().stream(input, _unbounded(config), context=self._as_given(context), **kwargs)
         return _gone_on(run) if input is None else run
 
@@ -53,6 +55,8 @@ class MethodGraph(Graph):
         """As `stream`."""
         self._check_input(config, input)
         run: Any = super().astream(input, _unbounded(config), context=self._as_given(context), **kwargs)
+        if (edit := self._edit_of(config, input)) is not None:
+            return self._afitting(config or {}, edit, run)
         return _agone_on(run) if input is None else run
 
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
@@ -78,6 +82,21 @@ class MethodGraph(Graph):
         if context is not None:
             resolve_settings(self.context_schema or RunSettings, cast("RunGraph", self.builder).defaults, context)
         return MappingProxyType(context) if isinstance(context, dict) else context
+
+    def _edit_of(self, config: RunnableConfig | None, given: Any) -> Mapping[str, Any] | None:
+        """What a command writes into a kept state whose parts must fit."""
+        place = merge_configs(self.config, config).get("configurable", {})
+        if not (self._unfit and self.checkpointer and place.get("thread_id")) or place.get("checkpoint_ns"):
+            return None
+        return given.update if isinstance(given, Command) and isinstance(given.update, Mapping) else None
+
+    async def _afitting(
+        self, config: RunnableConfig, edit: Mapping[str, Any], run: AsyncGenerator[Any, None]
+    ) -> AsyncIterator[Any]:
+        check_fit((await self.aget_state(config)).values, edit, self.channels, self._unfit)
+        async with aclosing(run):
+            async for part in run:
+                yield part
 
     def _check_input(self, config: RunnableConfig | None, given: object) -> None:
         _must_ask(given)
