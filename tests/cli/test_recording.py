@@ -114,6 +114,8 @@ def test_what_cannot_be_recorded_or_repeated_is_one_line(
         (["ask", "--replay", str(empty)], "is empty: nothing was recorded"),
         (["ask", "--replay", str(file), "--estimate"], "leave --replay out"),
         (["ask", QUESTION, "--kb", kb, "--record", str(tmp_path / "new"), "--estimate"], "leave --record out"),
+        (["ask", QUESTION, "--kb", kb, "--estimate", "--plot", str(tmp_path / "a.html")], "leave --plot out"),
+        (["ask", QUESTION, "--kb", kb, "--estimate", "--thread", "", "--replace"], "leave --thread, --replace out"),
         (["ask"], "the question is missing"),
         (["ask", QUESTION, "--record", "a", "--replay", "b"], "not allowed with"),
     ):

@@ -52,11 +52,12 @@ def check_replay(args: argparse.Namespace) -> None:
     """Refuse flags that a repeated run or an estimate would not heed; asked before the configuration fills them in.
 
     Raises:
-        UsageError: one is given with --replay, or --replay or --record with --estimate.
+        UsageError: one is given with --replay or --estimate.
     """
-    if args.estimate and (args.record is not None or args.replay is not None):
-        flag = "--replay" if args.record is None else "--record"
-        raise UsageError(f"--estimate says what a new run would cost, and runs nothing: leave {flag} out")
+    of_runs = {name: getattr(args, name) for name in ("record", "replay", "plot", "thread", "replace")}
+    runs = [f"--{name}" for name, value in of_runs.items() if value not in (None, False)]
+    if args.estimate and runs:
+        raise UsageError(f"--estimate says what a new run would cost, and runs nothing: leave {', '.join(runs)} out")
     given = [f"--{name}" for name in ("method", "set", "model", "kb", "text") if getattr(args, name)]
     if args.replay is not None and given:
         raise UsageError(f"--replay repeats a run as it was started: leave {', '.join(given)} out")
