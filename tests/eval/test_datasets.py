@@ -248,6 +248,15 @@ def test_a_plain_file_may_be_packed_or_marked_too(tmp_path: Path) -> None:
             assert read_dataset(f"~/{path.name}")[1][0].answers == ("c",)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("content", ['{"id": "a", "question": "b?", "answers": ["c"]}', '[{"id": "a"}]'])
+def test_two_bytes_a_letter_are_told_as_such(tmp_path: Path, content: str, encoding: str) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(content.encode(encoding))
+    with pytest.raises(UsageError, match="it holds NUL characters, as UTF-16 does: convert it"):
+        _read("jsonl", path)
+
+
 @pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize("name", ["cwq", "fever", "jsonl"])
 @pytest.mark.parametrize(

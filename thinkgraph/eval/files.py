@@ -86,6 +86,11 @@ def parsed(text: str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
+    except ValueError:
+        # JSON has none, not even within a text.
+        if "\0" in text:
+            raise ValueError("it holds NUL characters, as UTF-16 does: convert it with iconv -t UTF-8") from None
+        raise
 
 
 class FileRow:

@@ -156,6 +156,12 @@ def test_marks_and_depths_in_the_input_cost_one_line_each(
     assert served.calls
 
 
+def test_questions_of_two_bytes_a_letter_are_told_as_such(cli: Run, tmp_path: Path, kb: str) -> None:
+    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(json.dumps({"question": QUESTION}).encode("utf-16-le"))
+    assert "it holds NUL characters, as UTF-16 does: convert it" in cli(*_words(str(path), out, kb)).line
+
+
 def test_a_killed_batch_goes_on(cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = _file(tmp_path, *({"id": str(n), "question": f"{QUESTION} Number {n}."} for n in range(12)))
     out = tmp_path / "out.jsonl"
