@@ -226,3 +226,15 @@ def test_kb_build_and_info(cli: Run, tmp_path: Path) -> None:
 
 def test_the_repository_names_the_command() -> None:
     assert 'thinkgraph = "thinkgraph.cli.main:entry"' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_one_thing_is_told_in_the_singular(cli: Run, tmp_path: Path) -> None:
+    triples, passages, questions, kb = (tmp_path / name for name in ("t.tsv", "p.jsonl", "q.jsonl", "kb"))
+    triples.write_text("Ann\tknows\tBob\n", "utf-8")
+    passages.write_text('{"id": "p", "title": "Ann", "text": "Ann is here."}\n', "utf-8")
+    questions.write_text(json.dumps(GOLD), "utf-8")
+    built = cli("kb", "build", str(kb), "--triples", str(triples), "--passages", str(passages)).out
+    assert "1 triple, 2 entities, 0 literals, 1 relation\n" in built
+    assert "1 passage, about 1 entity, 0 about none" in built
+    assert "2 entities, 1 triple, 1 passage (" in cli("doctor", "--no-calls", "--kb", str(kb)).out
+    assert cli("bench", "--data", str(questions), "--kb", str(kb)).err.startswith("1 question over kb ")

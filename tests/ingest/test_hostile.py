@@ -140,7 +140,7 @@ def test_wrong_json_in_the_middle_and_files_twice(build, tmp_path):
     twice = ["--triples", tmp_path / "t.tsv", "--triples", tmp_path / "t.tsv"]
     status, err, out = build(*twice, "--passages", tmp_path / "p.jsonl")
     assert status == 0
-    assert "1 duplicate rows left out" in out
+    assert "1 duplicate row left out" in out
     assert [line.split(": ")[:2] for line in err[:2]] == [
         ["p.jsonl, line 2", "malformed"],
         ["p.jsonl, line 3", "malformed"],

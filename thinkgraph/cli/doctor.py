@@ -21,7 +21,7 @@ from thinkgraph.cli.options import (
     open_models,
     prices_of,
 )
-from thinkgraph.cli.show import counted, write_line
+from thinkgraph.cli.show import many, write_line
 from thinkgraph.config import Config, Value, shown
 from thinkgraph.errors import KnowledgeError, ThinkGraphError
 from thinkgraph.prompts.lines import one_line
@@ -128,10 +128,10 @@ def _knowledge(opened: Callable[[], Knowledge]) -> str:
     began = time.monotonic()
     knowledge = opened()
     info = knowledge.graph.info()
-    passages = f"{counted(knowledge.text.info()['passages'])} passages" if knowledge.text else "no passages"
+    passages = many(knowledge.text.info()["passages"], "passage") if knowledge.text else "no passages"
     notes = "".join(f"; {one_line(note)}" for note in getattr(knowledge.graph, "notes", ()))
     took = time.monotonic() - began
-    counts = f"{counted(info['entities'])} entities, {counted(info['triples'])} triples, {passages}"
+    counts = f"{many(info['entities'], 'entity', 'entities')}, {many(info['triples'], 'triple')}, {passages}"
     found = [f"{one_line(knowledge.name)}: {counts} ({took:.1f} s){notes}"]
     if describe := getattr(knowledge.graph, "describe", None):
         found += map(one_line, describe(knowledge.text)["missing"])
@@ -154,7 +154,8 @@ def _texts(knowledge: Knowledge) -> str:
             f"no document of {info['name']} names an entity in its metadata: say under which key (entity=)"
         )
     knowledge.text.search(["a short text"], limit=1)
-    return f"{info['name']}: {counted(info['passages'])} passages about {counted(info['entities'])} entities"
+    entities = many(info["entities"], "entity", "entities")
+    return f"{info['name']}: {many(info['passages'], 'passage')} about {entities}"
 
 
 def _calls(args: argparse.Namespace, knowledge: Callable[[], Knowledge]) -> int:

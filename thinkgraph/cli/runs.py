@@ -376,7 +376,7 @@ def run(args: argparse.Namespace) -> int:
                 runs.check(thread)
             for thread in threads:
                 runs.remove(thread)
-            write_line(f"removed {len(threads)} runs")
+            write_line(f"removed {many(len(threads), 'run')}")
         elif args.action == "prune":
             _prune(runs, args.days, unfinished=args.unfinished)
         elif args.action == "export":
@@ -420,7 +420,7 @@ def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
         except UnknownRunError:
             # Another process has just removed it.
             continue
-    write_line(f"removed {removed} runs" + (f", not {busy} that are being worked on" if busy else ""))
+    write_line(f"removed {many(removed, 'run')}" + (f", not {busy} that are being worked on" if busy else ""))
 
 
 @contextlib.contextmanager

@@ -53,8 +53,9 @@ def _labels(entries: list[Scored]) -> str:
 
 
 def many(number: int, one: str, more: str = "") -> str:
-    """A number of things, with their noun."""
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
+    """A number of things, with their noun; stores give -1 for an unknown one."""
+    told = f"{number:,}" if number >= 0 else "an unknown number of"
+    return f"{told} {one if number == 1 else more or one + 's'}"
 
 
 def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per kind of event
@@ -123,11 +124,6 @@ def question_lines(question: UserQuestion) -> list[str]:
         about = f": {one_line(option['description'])}" if option["description"] else ""
         shown.append(f"    {option['number']}  {one_line(option['label'])}{about} ({one_line(option['id'])})")
     return [*shown, f"  reply: {one_line(question['reply'])}"]
-
-
-def counted(number: int) -> str:
-    """A count as words; stores give -1 for an unknown one."""
-    return f"{number:,}" if number >= 0 else "an unknown number of"
 
 
 def write_line(text: str) -> None:

@@ -142,7 +142,7 @@ def test_remove(ask: Run, cli: Run, home: Path) -> None:
     done = cli("runs", "rm", "one", "nope")
     assert done.code == 5
     assert len(json.loads(cli("runs", "--json").out)) == 2
-    assert cli("runs", "rm", "one", "one").out == "removed 1 runs\n"
+    assert cli("runs", "rm", "one", "one").out == "removed 1 run\n"
     assert [row["thread"] for row in json.loads(cli("runs", "--json").out)] == ["two"]
     assert not (home / "locks" / "one.lock").exists()
     with RunStore(home) as runs:
@@ -155,8 +155,8 @@ def test_prune(ask: Run, cli: Run, served: ModelServer, monkeypatch: pytest.Monk
     assert cli("runs", "prune").out == "removed 0 runs\n"
     for days in ("-1", "nan", "inf"):
         assert "--days must be a number of days" in cli("runs", "prune", "--days", days).line
-    assert cli("runs", "prune", "--days", "0").out == "removed 1 runs\n"
-    assert cli("runs", "prune", "--days", "0", "--unfinished").out == "removed 1 runs\n"
+    assert cli("runs", "prune", "--days", "0").out == "removed 1 run\n"
+    assert cli("runs", "prune", "--days", "0", "--unfinished").out == "removed 1 run\n"
     assert cli("runs").out == "no runs yet\n"
 
 
@@ -265,9 +265,9 @@ def test_a_damaged_row_hides_no_other_run(ask: Run, cli: Run, home: Path, harm: 
         done = cli(*command)
         assert done.code == 5
         assert "has 1 damaged run: " in done.line
-    assert cli("runs", "prune", "--days", "0").out == "removed 1 runs\n"
+    assert cli("runs", "prune", "--days", "0").out == "removed 1 run\n"
     assert "no runs yet" not in cli("runs").out
-    assert cli("runs", "rm", "bad").out == "removed 1 runs\n"
+    assert cli("runs", "rm", "bad").out == "removed 1 run\n"
     assert cli("runs").out == "no runs yet\n"
 
 

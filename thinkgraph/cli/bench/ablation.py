@@ -19,7 +19,7 @@ from thinkgraph.cli.options import (
     open_knowledge,
     open_models,
 )
-from thinkgraph.cli.show import leaving_at_once, write_json, write_line
+from thinkgraph.cli.show import leaving_at_once, many, write_json, write_line
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.eval.ablations import ABLATIONS, ablation
@@ -150,7 +150,7 @@ def _measured(
     wanted = {run.key for cell in both for run in (cell.run, cell.plus) if run}
     todo = runs(cells)
     for number, (key, (run, where)) in enumerate(todo.items(), start=1):
-        sys.stderr.write(f"{number} of {len(todo)}: {where}, {len(questions)} questions with model {name}\n")
+        sys.stderr.write(f"{number} of {len(todo)}: {where}, {many(len(questions), 'question')} with model {name}\n")
         ranker = str(run.settings.get("ranker"))
         if ranker in missing:
             continue

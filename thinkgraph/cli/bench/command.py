@@ -150,7 +150,9 @@ def run(args: argparse.Namespace) -> int:
 def _announce(plan: BenchPlan, model: str, *, gold: bool, done: int) -> None:
     again = f", {done} answered before" if done else ""
     topics = f", topics given for {sum(bool(question.topic) for question in plan.questions)}" if gold else ""
-    sys.stderr.write(f"{len(plan.questions)} questions over {plan.knowledge.name} with model {model}{topics}{again}\n")
+    sys.stderr.write(
+        f"{many(len(plan.questions), 'question')} over {plan.knowledge.name} with model {model}{topics}{again}\n"
+    )
     pathed = [question for question in plan.questions if question.gold_path or question.gold_passages]
     if plan.golds is not None and (unfit := [question.id for question in pathed if question.id not in plan.golds]):
         sys.stderr.write(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.kb import documents, info
 from thinkgraph.cli.options import SEVERAL, add_flags
-from thinkgraph.cli.show import LineProgress, stopped_code, write_line
+from thinkgraph.cli.show import LineProgress, many, stopped_code, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.openers import folder_of
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 CSV = "neo4j-csv"
 _SHOWN_REJECTS = 20
 _SHOWN_LITERALS = 8
+_ONE = {
+    "triples": "triple",
+    "entities": "entity",
+    "literals": "literal",
+    "relations": "relation",
+    "passages": "passage",
+}
 _INDEXED = {"text": "passages", "entities": "entities"}
 
 
@@ -197,13 +204,13 @@ def _problems(report: BuildReport) -> list[str]:
 
 def _summary(report: BuildReport) -> list[str]:
     graph, text = report.manifest["graph"], report.manifest["text"]
-    counts = ", ".join(f"{graph[kind]:,} {kind}" for kind in ("triples", "entities", "literals", "relations"))
+    counts = ", ".join(many(graph[kind], _ONE[kind], kind) for kind in ("triples", "entities", "literals", "relations"))
     lines = [f"{one_line(str(report.folder))}: {counts}"]
     if text:
-        about = f"about {text['entities']:,} entities, {text['not_linked']:,} about none that is known"
-        lines.append(f"{text['passages']:,} passages, {about}")
+        about = f"about {many(text['entities'], 'entity', 'entities')}, {text['not_linked']:,} about none that is known"
+        lines.append(f"{many(text['passages'], 'passage')}, {about}")
     if graph["duplicates"]:
-        lines.append(f"{graph['duplicates']:,} duplicate rows left out")
+        lines.append(f"{many(graph['duplicates'], 'duplicate row')} left out")
     if relations := report.manifest["literal_relations"]:
         more = len(relations) - _SHOWN_LITERALS
         named = ", ".join(map(one_line, relations[:_SHOWN_LITERALS]))
@@ -238,6 +245,7 @@ def _export(args: argparse.Namespace, progress: Progress) -> tuple[None, list[st
         raise KnowledgeError(f"{one_line(scheme)}:// takes no export; neo4j:// and bolt:// do")
     address = parse_address(args.to)
     report = export_neo4j(folder, address, progress=progress)
-    counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in ("triples", "entities", "literals", "passages"))
+    kinds = ("triples", "entities", "literals", "passages")
+    counts = ", ".join(many(getattr(report, kind), _ONE[kind], kind) for kind in kinds)
     how = "continued, " if report.resumed else ""
     return None, [f"{address}: {counts} ({how}{report.seconds:.1f} s)"]
