@@ -85,3 +85,8 @@ def test_ask_and_knowledge_offer_them(browse: Browse, several: Served) -> None:
         page.get_by_text("What is indexed").click()
         page.locator(".indexed pre", has_text="passages     none").wait_for()
         seen.shot("bases-knowledge")
+        page.get_by_label("Find entities").fill("Zzyzx")
+        page.get_by_role("button", name="Find").click()
+        page.get_by_text("Nothing of that name.").wait_for()
+        assert page.locator(".panel").inner_text() == ""
+        assert page.locator(".picture .hint").is_visible()

@@ -1,4 +1,4 @@
-// The view "Knowledge": find entities, look at their neighbours and passages, go on from there.
+// The view "Knowledge": find entities, their neighbours and passages.
 import { fill, h, many, plain, said } from "./dom.js";
 import { Graph } from "./graph.js";
 import { ask } from "./api.js";
@@ -21,8 +21,8 @@ function baseView(root, bases, counts, show) {
   const fail = (text) => { error.hidden = !text; error.textContent = plain(text); };
   const search = h("input", { type: "search", id: "search", placeholder: "A name, or a whole sentence", autocomplete: "off", dir: "auto" });
   const results = h("ul", { class: "results" });
-  const canvas = h("div", { class: "canvas", role: "img", "aria-label": "Neighbours of the chosen entity; beside it they stand as a list" });
-  const hint = h("p", { class: "hint" }, "Find an entity: its neighbours appear here. A click on one of them goes on from there.");
+  const canvas = h("div", { class: "canvas", role: "img", "aria-label": "Neighbours of the chosen entity, listed beside it" });
+  const hint = h("p", { class: "hint" }, "Find an entity: its neighbours appear here. A click on one goes on from there.");
   const panel = h("div", { class: "panel", tabIndex: 0, role: "region", "aria-label": "The chosen entity" });
   const lines = h("pre", {});
   const indexed = h("details", { class: "more indexed", ontoggle: async () => {
@@ -41,7 +41,7 @@ function baseView(root, bases, counts, show) {
     if (data?.entity) open(data.entity, data.whole);
   });
 
-  // Only what was asked for last is shown.
+  // Only the last request is shown.
   let turns = 0;
 
   async function find() {
@@ -54,7 +54,9 @@ function baseView(root, bases, counts, show) {
       if (turn !== turns) return;
       fill(results, entities.length ? entities.map((one) => h("li", {}, h("button", { type: "button", class: "choice", onclick: () => open(one.id, one.label) },
         h("strong", {}, said(one.label)), h("span", { class: "faint" }, said(plain(one.description || one.type || one.id, 120)))))) : h("li", { class: "faint" }, "Nothing of that name."));
+      hint.hidden = entities.length;
       if (entities.length) await open(entities[0].id, entities[0].label);
+      else { graph.reset(); fill(panel); }
     } catch (problem) { if (turn === turns) fail(problem.message); }
   }
 
@@ -64,7 +66,6 @@ function baseView(root, bases, counts, show) {
     try {
       const [relations, near] = await Promise.all([look("relations_of", { entity: id }), look("neighbours", { entity: id, limit: 60 })]);
       if (turn !== turns) return;
-      hint.hidden = true;
       graph.reset();
       graph.starts([{ id, label: near.entity.label }]);
       graph.triples(near.triples);
