@@ -242,6 +242,11 @@ OPEN = [
         [path_line("Kenya", [t, *hop(t["object"], "population")]) for t in hop("Kenya", "shares_border_with")[:1]],
     ),
     ("Who composed Tosca?", [passage_line("Kenya", "Land", "Kenya lies on the equator.")]),
+    # What is not so does not stand in the evidence.
+    ("Which country does not border Kenya?", [listed("Kenya", "shares_border_with")]),
+    ("Which country doesn't share a border with Kenya?", [listed("Kenya", "shares_border_with")]),
+    ("Is Nairobi not the capital of Kenya?", [path_line("Kenya", hop("Kenya", "capital"))]),
+    ("Nairobi is not the capital of Kenya.", [path_line("Kenya", hop("Kenya", "capital"))]),
     # Nothing is asked.
     (
         "Panama?",

@@ -51,6 +51,9 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
     finder = PathFinder(question, graph, similarity)
     paths = finder.search()
     called = [path for path in paths if finder.called_for(path)]
+    if not question.denials <= {place for mention in finder.mentions for place in mention.places}:
+        # Evidence says what is so. "No" may be a part of a name.
+        return _open_end(finder, [*called, *paths])
     if question.wants == "yesno":
         readings = list(_yes_or_no(finder, called))
     else:

@@ -29,8 +29,8 @@ _SCALED = re.compile(r"\s*(thousand|million|billion|trillion)\b", re.IGNORECASE)
 _TABLE: dict[str, Any] = yaml.safe_load(
     resources.files("thinkgraph.models").joinpath("offline/words.yaml").read_text("utf-8")
 )
-_AUXILIARY, _ASKING, _MORE, _LESS = (
-    frozenset(_TABLE[name].split()) for name in ("auxiliary", "asking", "more", "less")
+_AUXILIARY, _ASKING, _DENYING, _MORE, _LESS = (
+    frozenset(_TABLE[name].split()) for name in ("auxiliary", "asking", "denying", "more", "less")
 )
 STOP = frozenset(_TABLE["stop"].split())
 """Words without a meaning that evidence could explain."""
@@ -180,6 +180,8 @@ class QuestionWords:
         """What sort of answer: yesno, time, count, number, who or thing."""
         self.extremes = frozenset(place for place, word in enumerate(self.words) if word in COMPARING)
         """Positions of superlatives and comparatives."""
+        self.denials = frozenset(n for n, word in enumerate(self.words) if word in _DENYING or word.endswith("n't"))
+        """Positions of "not" and the like."""
         self._choose = max if any(self.words[place] in _MORE for place in sorted(self.extremes)[:1]) else min
 
     def _wants(self) -> str:
