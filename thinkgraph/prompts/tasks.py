@@ -15,13 +15,16 @@ QUESTION_WORDS = r"(?:who|whom|whose|what|which|where|when|why|how)"
 _YES_OR_NO = re.compile(
     # "Can you name …", "Is there a …" ask for a thing.
     rf"\W*{AUXILIARIES} (?!(?:you|there|any\w*|some\w*|i|we)\b)"
-    rf"(?!.*\b(?:or|{QUESTION_WORDS})\b).*\?\s*$",
+    rf"(?!.*\b(?:or|{QUESTION_WORDS})\b).*[?\uff1f]\W*$",
     re.IGNORECASE | re.DOTALL,
 )
 _OTHER_LANGUAGE = re.compile(
     # German asks "Was ist …?" (what is) and "Am Ufer …" (at the shore), Portuguese "Do que …" (of what).
     r"\W*(?:was (?:ist|sind|wird|wurden?|hat|haben|hatten?|kann|muss|soll|f\u00fcr|\w+iert|\w+ (?:der|die|das|eine?))|am|do que)\b"
-    r"|(?:was|do|am)\b(?!.*\bthe\b).*(?-i:\b(?:[a-z]*[\u00df-\u00f6\u00f8-\u00ff]|[a-z]+[\u0100-\u024f\u1e00-\u1eff]))",
+    r"|(?:was|do|am)\b(?!.*\bthe\b).*(?-i:\b(?:[a-z]*[\u00df-\u00f6\u00f8-\u00ff]|[a-z]+[\u0100-\u024f\u1e00-\u1eff]))"
+    # A small word behind "was" is a verb in German, unless an English one says otherwise.
+    r"|was (?!(?:an|it|its|she|he|his|they|their|this|that)\b)(?-i:[a-z])"
+    r"(?!.*\b(?:[a-z]+ed|a|the|of|on|to|by|for|from|with|at|and|born|built|made|held|won|written)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 """Words that are no English, behind one that looks like an English auxiliary. A name has a capital: "Łódź"."""
@@ -86,7 +89,12 @@ NOTATION: Mapping[Literal["arrows", "plain"], Mapping[str, str]] = {
 
 def asks_yes_or_no(question: str) -> bool:
     """Whether an English question asks for nothing but yes or no ("Does A border B?")."""
-    return _YES_OR_NO.match(question) is not None and _OTHER_LANGUAGE.match(question) is None
+    return _YES_OR_NO.match(question) is not None and not in_other_language(question)
+
+
+def in_other_language(question: str) -> bool:
+    """Whether a question begins with a word that only looks like an English "is" or "do"."""
+    return _OTHER_LANGUAGE.match(question) is not None
 
 
 def task_labels(task: Task, question: str) -> tuple[str, ...]:
