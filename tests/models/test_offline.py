@@ -242,6 +242,11 @@ OPEN = [
         [path_line("Kenya", [t, *hop(t["object"], "population")]) for t in hop("Kenya", "shares_border_with")[:1]],
     ),
     ("Who composed Tosca?", [passage_line("Kenya", "Land", "Kenya lies on the equator.")]),
+    # Neither a claim nor a question for yes or no: nothing says so in English.
+    ("القاهرة عاصمة مصر ؟", ["(القاهرة) -[عاصمة]-> (مصر)"]),
+    ("日本 首都 东京", ["(日本) -[首都]-> (东京)"]),
+    ("Москва столица Россия", ["(Россия) -[столица]-> (Москва)"]),
+    ("Was grenzt an Wien, Linz?", ["(Linz) -[grenzt an]-> (Wien)"]),
     # What is not so does not stand in the evidence.
     ("Which country does not border Kenya?", [listed("Kenya", "shares_border_with")]),
     ("Which country doesn't share a border with Kenya?", [listed("Kenya", "shares_border_with")]),
@@ -256,6 +261,13 @@ OPEN = [
         ],
     ),
 ]
+
+
+def test_a_claim_is_judged_in_any_language(model) -> None:
+    shape = Shape(evidence=1, labels=("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"))
+    lines = numbered(["(Россия) -[столица]-> (Москва)"])
+    reply = ask(model, "tog2.reason", shape, question="Россия столица Москва", evidence=lines)
+    assert reply["answers"] == ["SUPPORTS"]
 
 
 @pytest.mark.parametrize(("question", "lines"), OPEN, ids=[f"{n}" for n in range(len(OPEN))])

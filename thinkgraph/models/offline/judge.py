@@ -43,9 +43,9 @@ class Conclusion:
     """The shown ends of a list that is known to be cut: answers, but perhaps not all."""
 
 
-def decide(question_text: str, items: Sequence[Item], similarity: Similarity) -> Conclusion:
+def decide(question_text: str, items: Sequence[Item], similarity: Similarity, *, verdict: bool = False) -> Conclusion:
     """Answer a question or claim from evidence lines; where they do not explain it, say what is known and what to look for."""
-    question, graph = QuestionWords(question_text), EvidenceGraph()
+    question, graph = QuestionWords(question_text, verdict=verdict), EvidenceGraph()
     for item in items:
         graph.add(item)
     finder = PathFinder(question, graph, similarity)

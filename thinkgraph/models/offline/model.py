@@ -134,7 +134,7 @@ class OfflineChatModel(RuleBasedChatModel):
     def _decide(self, call: Call, question: str) -> Conclusion:
         sections = call.prompt.items
         items = sections.get("evidence") or [i for name in sections if name not in _NO_EVIDENCE for i in sections[name]]
-        return decide(question, items, self._similarity)
+        return decide(question, items, self._similarity, verdict=bool(call.labels))
 
     def _judge(self, call: Call, question: str) -> dict[str, Any]:
         found = self._decide(call, question)

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import yaml
 
+from thinkgraph.prompts.tasks import in_other_language
+
 T = TypeVar("T")
 Embed = Callable[[Sequence[str]], list[list[float]]]
 """Unit vectors for texts."""
@@ -42,6 +44,8 @@ _COUNT = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
 _QUANTITY = re.compile(
     r"\bhow (?:much|old|high|long|tall|large|big|deep|far|wide|heavy)\b|\bwhat age\b|\bpercent", re.IGNORECASE
 )
+_QUESTION_MARK = re.compile(r"[?\uff1f\u061f\u037e]|;\s*$")
+"""Greek writes a semicolon."""
 _TIME = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)\b", re.IGNORECASE)
 
 
@@ -69,6 +73,10 @@ _SYNONYMS: dict[str, set[int]] = {}
 for _number, _group in enumerate(_TABLE["synonyms"]):
     for _word in _group.split():
         _SYNONYMS.setdefault(stem(_word), set()).add(_number)
+
+
+def _is_known(word: str) -> bool:
+    return word in STOP or word in WEAK or word in COMPARING or stem(word) in _SYNONYMS
 
 
 def content(words: Iterable[str]) -> list[str]:
@@ -173,10 +181,11 @@ class QuestionMention:
 class QuestionWords:
     """A question taken apart."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, verdict: bool = False) -> None:
+        """Args: the question; whether only a verdict on it is allowed, whatever its words."""
         self.text = text
         self.words = tokens(text)
-        self.wants = self._wants()
+        self.wants = "yesno" if verdict else self._wants()
         """What sort of answer: yesno, time, count, number, who or thing."""
         self.extremes = frozenset(place for place, word in enumerate(self.words) if word in COMPARING)
         """Positions of superlatives and comparatives."""
@@ -185,8 +194,9 @@ class QuestionWords:
         self._choose = max if any(self.words[place] in _MORE for place in sorted(self.extremes)[:1]) else min
 
     def _wants(self) -> str:
-        claims = not (self.text.rstrip().endswith("?") or _ASKING & set(self.words))
-        if claims or (self.words[:1] and self.words[0] in _AUXILIARY):
+        # In a language that is not known here what has no question mark may ask all the same.
+        claims = not (_QUESTION_MARK.search(self.text) or _ASKING & set(self.words)) and any(map(_is_known, self.words))
+        if claims or (self.words[:1] and self.words[0] in _AUXILIARY and not in_other_language(self.text)):
             return "yesno"
         found = (("time", _TIME), ("count", _COUNT), ("number", _QUANTITY))
         by_pattern = next((name for name, pattern in found if pattern.search(self.text)), "")
