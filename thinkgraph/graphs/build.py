@@ -91,7 +91,7 @@ class MethodGraph(Graph):
         return given.update if isinstance(given, Command) and isinstance(given.update, Mapping) else None
 
     async def _afitting(
-        self, config: RunnableConfig, edit: Mapping[str, Any], run: AsyncGenerator[Any, None]
+        self, config: RunnableConfig, edit: Mapping[str, object], run: AsyncGenerator[Any, None]
     ) -> AsyncIterator[Any]:
         check_fit((await self.aget_state(config)).values, edit, self.channels, self._unfit)
         async with aclosing(run):

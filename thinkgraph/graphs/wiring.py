@@ -112,7 +112,7 @@ class RunGraph(StateGraph[Any, Any, Any, Any]):
 
     defaults: Mapping[str, Any] = MappingProxyType({})
     """Settings given when it was built. Copies of the compiled graph share its builder."""
-    unfit: Callable[[Mapping[str, Any]], str] | None = None
+    unfit: Callable[[Any], str] | None = None
     """What does not fit together in a state of the right form; empty where all does."""
 
     def add_conditional_edges(self, source: str, path: Any, path_map: Any = None) -> Self:

@@ -46,7 +46,7 @@ def check_fit(
     before: Mapping[str, Any],
     edit: Mapping[str, Any],
     channels: Mapping[str, Any],
-    unfit: Callable[[Mapping[str, Any]], str],
+    unfit: Callable[[Any], str],
 ) -> None:
     """Look at what a state will be after an edit of the right form; one that did not fit before is let be.
 

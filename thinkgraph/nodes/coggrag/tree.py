@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.tasks import Task
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.coggrag import CogGragSettings, DrawnNode, MapKey, MindNode, Outcome, Solution
+from thinkgraph.state.coggrag import CogGragSettings, CogGragState, DrawnNode, MapKey, MindNode, Outcome, Solution
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ def needs(nodes: Nodes, key: str) -> set[str]:
     return {*children(nodes, key), *references(nodes, key)}
 
 
-def unfit(state: Mapping[str, Any]) -> str:
+def unfit(state: CogGragState) -> str:
     """What does not fit together in the mind map of a state that was edited; empty where all does."""
     nodes: Nodes = state.get("mind_map") or {}
     for key, node in nodes.items():

@@ -26,7 +26,7 @@ def ancestors(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> list[Br
     return sorted(found.values(), key=lambda branch: int(branch["id"]))
 
 
-def unfit(state: Mapping[str, Any]) -> str:
+def unfit(state: FiskeState) -> str:
     """What does not fit together in the branches of a state that was edited; empty where all does."""
     branches: Mapping[str, Branch] = state.get("branches") or {}
     numbers = {"matches": {int(number) for number in state.get("matches") or () if number.isdecimal()}}
