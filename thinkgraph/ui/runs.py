@@ -33,6 +33,8 @@ from thinkgraph.ui.walk import AskedBack, Forked, Paused, Queued, Recorder
 
 MOST_RUNS = 8
 """Runs that are worked on at a time; others wait for their turn."""
+MOST_ENDED = 100
+"""Runs that have ended whose events stay in memory: a page that loads one while it ends still asks for the rest."""
 STOPPED = "stopped: nothing is lost, go on when you like"
 
 
@@ -303,9 +305,13 @@ class Desk:
             old = self._live.get(live.thread)
             if old and not old.done:
                 raise RunError(f"run {live.thread} is being worked on")
+            self._live.pop(live.thread, None)
             if sum(not one.done for one in self._live.values()) >= MOST_RUNS:
                 live.add(Recorder.stamped(Queued(type="queued", running=MOST_RUNS)))
             self._live[live.thread] = live
+            # The store has the events of all runs.
+            for one in [one for one in self._live.values() if one.done and not one.unkept()][:-MOST_ENDED]:
+                del self._live[one.thread]
         self._pool.submit(self._work, live, reply)
 
     def _work(self, live: LiveRun, reply: str | None) -> None:

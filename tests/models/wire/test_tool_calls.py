@@ -21,6 +21,7 @@ def test_a_call_whose_arguments_cannot_be_read_is_a_call_without() -> None:
     assert [(call["args"], call["id"]) for call in reply.tool_calls] == [({"entity": "Panama"}, "call_1"), ({}, "2")]
 
 
+@pytest.mark.usefixtures("uncollected")
 @pytest.mark.parametrize(
     ("arguments", "args"),
     [
