@@ -285,9 +285,12 @@ def _unset(value: Any) -> Any:
 def _check_known(name: str, source: str) -> None:
     """Refuse a setting that no method has: a misspelt one would never be used."""
     from thinkgraph.graphs.registry import NAMES, find_method
+    from thinkgraph.state.settings import meant
 
     of, dot, setting = name.rpartition(".")
     if dot and of not in NAMES:
         raise SettingsError(f"{source}: settings: there is no method '{of}'; known: {', '.join(NAMES)}")
-    if not any(setting in find_method(method).settings.model_fields for method in ([of] if dot else NAMES)):
-        raise SettingsError(f"{source}: there is no setting '{name}'" + ("" if dot else " of any method"))
+    known = {one for method in ([of] if dot else NAMES) for one in find_method(method).settings.model_fields}
+    if setting not in known:
+        anywhere = "" if dot else " of any method"
+        raise SettingsError(f"{source}: there is no setting '{name}'{anywhere}{meant(setting, known)}")

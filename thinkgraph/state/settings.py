@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
@@ -209,6 +209,12 @@ def one_line_fault(error: ValidationError) -> str:
     return f"{place}: {said} (given: {fault['input']!r:.80})"
 
 
+def meant(name: str, known: Iterable[str]) -> str:
+    """What a misspelt name may stand for, as the end of a message; empty where none is near."""
+    near = difflib.get_close_matches(name, sorted(known), 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
 def explicit(settings: RunSettings | Mapping[str, Any] | None) -> dict[str, Any]:
     """The values that were set on purpose, defaults left out.
 
@@ -242,7 +248,7 @@ def resolve_settings(schema: type[S], *layers: RunSettings | Mapping[str, Any] |
     except ValidationError as error:
         fault, hint = error.errors()[0], ""
         if fault["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(str(fault["loc"][0]), schema.model_fields, 1)
             # The whole list is some 70 names.
-            hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(schema.model_fields))}"
+            known = ", ".join(sorted(schema.model_fields))
+            hint = meant(str(fault["loc"][0]), schema.model_fields) or f"; known: {known}"
         raise SettingsError(one_line_fault(error) + hint) from None
