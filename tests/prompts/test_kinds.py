@@ -250,6 +250,7 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         ("keywords", '{"a": ["x"], "b": ["y"]}', "has no"),
         ("keys", '{"keys": [["a", "b", "c", "d"], {"of": [1]}]}', "one to three texts"),
         ("subquestions", '{"questions": ["a?", 7, {"question": "c?", "refers": [3]}]}', "not sure"),
+        ("subquestions", '{"questions": [7, "a?", "b of #2?"]}', "not sure"),
         ("verdict", "It is right.", "no JSON object"),
         ("verdict", "right or wrong", "no JSON object"),
         ("pairs", '{"pairs": [[4, 1], [1, 6]]}', "clue from 1 to 3 and an option from 1 to 5"),

@@ -280,8 +280,8 @@ def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
         return SubQuestion(question=as_text(node["question"]), open=more, refers=refers)
 
     nodes = readable(read, entries)
-    if len(nodes) < len(entries) and any(node["refers"] for node in nodes):
-        raise BadReplyError('an entry of "questions" cannot be read, so the numbers under "refers" are not sure')
+    if len(nodes) < len(entries) and any(node["refers"] or "#" in node["question"] for node in nodes):
+        raise BadReplyError('an entry of "questions" cannot be read, so the numbers of the others are not sure')
     return nodes
 
 
