@@ -85,6 +85,8 @@ def test_what_passes_is_tried_again(server, slept, trouble, waits):
     ("trouble", "says"),
     [
         (Fault(500, "java.util.concurrent.TimeoutException: at x"), "ran out of its time"),
+        (Page(b"<html><title>504 Gateway Time-out</title></html>", 504), "ran out of its time"),
+        (Page(b'{"exception": "Operation timed out."}', 429, "application/json"), "ran out of its time"),
         (Fault(429, "later", headers={"Retry-After": "3600"}), "left alone for 3,600 s"),
         (Fault(400, "Parse error at line 1"), "Parse error"),
         (Fault(401, "who are you"), "user and password"),

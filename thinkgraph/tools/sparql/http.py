@@ -26,6 +26,7 @@ _BACKOFF = tenacity.wait_exponential(multiplier=0.5, max=MAX_WAIT) + tenacity.wa
 """Seconds before a retry where the endpoint names none."""
 _OK, _PART = 200, 206
 _TOO_MANY, _REFUSED, _NO_ACCESS, _TOO_LONG = 429, 400, (401, 403, 407), (413, 414)
+_GATEWAY_WAITED = 504
 _OUT_OF_TIME = (
     "timeoutexception",
     "timed out",
@@ -202,7 +203,10 @@ class SparqlClient:
         if status in (_OK, _PART):
             return
         said = _said(response, body)
-        if response.is_server_error and any(word in said.casefold() for word in _OUT_OF_TIME):
+        told = any(word in said.casefold() for word in _OUT_OF_TIME)
+        # A gateway's page may not say it; QLever says it under the status of too many requests.
+        late = status == _GATEWAY_WAITED or (status == _TOO_MANY and "timed out" in said.casefold())
+        if late or (told and response.is_server_error):
             # The same query would run out of the same time again.
             raise SlowError(f"{self.name} ran out of its time (status {status}{said}): ask for less (bound=, limit)")
         if response.is_server_error or status == _TOO_MANY:
