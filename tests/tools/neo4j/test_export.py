@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -39,6 +40,9 @@ MORE: list[dict[str, Any]] = [
     {"s": LONG, "p": "borders", "o": LONG},
     {"s": ODD, "p": "P31", "o": "Panama"},
     {"s": "Panama", "p": "motto", "o": 'Pro mundi\nbeneficio, "for" all', "literal": True},
+    {"s": "Panama", "p": "motto", "o": "Pro mundi\nbeneficio", "literal": True},
+    {"s": "Panama", "p": "motto", "o": "Pro mundi\r\nbeneficio", "literal": True},
+    {"s": "Panama", "p": "motto", "o": "Pro mundi\rbeneficio", "literal": True},
     {"s": "Colombia", "p": "population", "o": "52000000", "literal": True, "qualifiers": [["in", "2023"]]},
     {"s": "Panama", "p": "HAS_CANAL", "o": "Panama Canal"},
 ]
@@ -296,6 +300,14 @@ def test_a_csv_export_killed_at_any_stage_goes_on(tmp_path: Path) -> None:
         assert list(dict.fromkeys(again)) == list(dict.fromkeys(stages))[number:], "what was whole is kept"
         assert {path.name: path.read_bytes() for path in to.iterdir()} == whole
     assert not list(tmp_path.glob(".*"))
+
+
+def test_values_that_differ_in_the_ends_of_their_lines_stay_apart(tmp_path: Path) -> None:
+    export_csv(build(tmp_path, _plain()), tmp_path / "csv")
+    with (tmp_path / "csv" / "literals.csv").open(encoding="utf-8", newline="") as file:
+        values = [row[1] for row in csv.reader(file)]
+    assert {f"Pro mundi{end}beneficio" for end in ("\n", "\r\n", "\r")} < set(values)
+    assert len(set(values)) == len(values)
 
 
 def test_a_csv_export_that_cannot_be_leaves_nothing(folder: Path, tmp_path: Path) -> None:

@@ -141,7 +141,8 @@ class _Csv:
     def _opened(self, kind: str, name: str, header: Sequence[str]) -> Any:
         self._files[kind].append(name)
         file = self._open.enter_context((self._place.work / name).open("w", encoding="utf-8", newline=""))
-        writer = csv.writer(file, lineterminator="\n")
+        # So ended, lines have cells with a lone carriage return in quotes, too, and the importer keeps it.
+        writer = csv.writer(file, lineterminator="\r\n")
         writer.writerow(header)
         return writer
 
@@ -172,5 +173,4 @@ def _cell(value: str | Sequence[str | float]) -> str:
         # The shortest writing of a number that reads as the same one.
         parts = (one if isinstance(one, str) else repr(one) for one in value)
         value = SEPARATOR.join(part.replace(SEPARATOR, " ") for part in parts)
-    # The importer reads lines whole: a lone carriage return would end one.
-    return value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return value.replace("\0", "")
