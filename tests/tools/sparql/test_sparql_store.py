@@ -359,6 +359,22 @@ def test_an_entity_with_a_blank_label_is_found_by_its_own_name():
         assert [one["entity"]["label"] for (one,) in store.lookup(["ann", "bob"])] == ["Ann", "Bob"]
 
 
+@pytest.mark.parametrize("profile", ["rdf", "wikidata"])
+def test_half_a_character_in_an_answer_spoils_nothing_else(profile):
+    wd = "http://www.wikidata.org"
+    rdf = f"""<{wd}/entity/Q1> <{wd}/prop/direct/P1> <{wd}/entity/Q2>, "note HALF" ; <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .
+    <{wd}/entity/Q2> <http://www.w3.org/2000/01/rdf-schema#label> "Bob HALF" .
+    <{wd}/entity/P1> <http://wikiba.se/ontology#directClaim> <{wd}/prop/direct/P1> ."""
+    with SparqlServer(rdf) as server:
+        answer = server.answer
+        server.answer = lambda query: answer(query).replace(b"HALF", b"\\ud83d")
+        with SparqlGraphStore(server.url, profile=profile, policy=QUICK, counts="none", names="local") as store:
+            ((ann,),) = store.lookup(["ann"])
+            (found,) = store.neighbourhood([ann["entity"]["id"]])
+            assert [one["object_label"] for one in found["triples"]] == ["Bob \ufffd"]
+            assert store.triples([one["id"] for one in found["triples"]]) == found["triples"]
+
+
 def test_the_note_on_names_says_that_regions_are_asked_for_one_by_one():
     rdf = '<http://e/a> <http://e/to> <http://e/b> ; <http://www.w3.org/2000/01/rdf-schema#label> "Lorry"@en-GB .'
     with SparqlServer(rdf) as server:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from cachetools import TTLCache
 
-from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
+from thinkgraph.tools.linking.names import key_label, relation_label
 from thinkgraph.tools.sparql.endpoint import Endpoint, item_in, node_in, rows_of, text_in
 from thinkgraph.tools.sparql.queries import any_label, texts_of
 from thinkgraph.tools.sparql.terms import XSD, RdfTerm
@@ -42,7 +42,7 @@ class Describer:
             one: (
                 own[one] or key_label(one),
                 labels[kinds[one]] if one in kinds else "",
-                shortened(" ".join(well_formed(texts.get((one, "d"), "")).split())),
+                shortened(" ".join(texts.get((one, "d"), "").split())),
             )
             for one in asked
         }
@@ -83,7 +83,7 @@ class Describer:
                 return point_text(node.value)
             if node.datatype == f"{XSD}decimal":
                 return node.value.removeprefix("+")
-        return well_formed(node.value)
+        return node.value
 
     def _read(self, iris: Sequence[str], *, full: bool) -> dict[tuple[str, str], str]:
         """The best label (l) and, if `full`, description (d) and class (t) of each IRI, by IRI and kind."""

@@ -8,10 +8,11 @@ from string import Template
 from typing import NamedTuple, TypeVar
 
 from thinkgraph.errors import StoreError
+from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.sparql.http import Bindings, RefusedError, SparqlClient
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import TRIPLE_ORDER, filled_in
-from thinkgraph.tools.sparql.terms import LANG_STRING, STRING, RdfIds, RdfTerm, valid_iri
+from thinkgraph.tools.sparql.terms import LANG_STRING, STRING, RdfIds, RdfTerm, valid_iri, valid_text
 
 T = TypeVar("T")
 
@@ -176,7 +177,7 @@ class Endpoint:
 def text_in(row: Bindings, name: str) -> str:
     """The text of a variable; "" if it is not bound."""
     binding = row.get(name)
-    return str(binding.get("value", "")) if binding else ""
+    return well_formed(str(binding.get("value", ""))) if binding else ""
 
 
 def number_in(row: Bindings, name: str) -> int:
@@ -205,7 +206,7 @@ def item_in(row: Bindings, items: Sequence[T]) -> T:
 
 
 def node_in(row: Bindings, name: str) -> RdfTerm | None:
-    """The term of a variable; None if it is not bound, is a blank node or a triple term, or is not a valid IRI.
+    """The term of a variable; None if it is not bound, is a blank node or a triple term, or cannot stand in a query.
 
     Raises:
         StoreError: it is none of these.
@@ -218,6 +219,8 @@ def node_in(row: Bindings, name: str) -> RdfTerm | None:
         raise StoreError(f"the SPARQL endpoint sent something that is no RDF term for ?{name}")
     if kind in {"uri", "bnode"}:
         return RdfTerm(value) if kind == "uri" and valid_iri(value) else None
+    if not valid_text(value):
+        return None
     datatype, language = binding.get("datatype") or "", binding.get("xml:lang") or ""
     if language or datatype in (STRING, LANG_STRING):
         datatype = ""

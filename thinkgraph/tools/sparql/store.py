@@ -60,7 +60,7 @@ class SparqlGraphStore(Closing):
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
     pages (`page`). Triples with a blank node are left out, because a blank node cannot be asked about again; so are those with
-    an IRI that cannot stand in a query, and literals longer than `literal_length`. Labels are cached for an hour and counts for ten minutes.
+    an IRI or a text that cannot stand in a query, and literals longer than `literal_length`. Labels are cached for an hour and counts for ten minutes.
 
     With `bound`, at most that many incoming triples of a node (or of a step backwards) are read: larger counts are lower
     bounds, and samples of hubs are drawn from the first triples in the server's order. Without it everything is exact, but

@@ -48,6 +48,11 @@ def valid_iri(text: str) -> bool:
     return len(text) <= _LONGEST_IRI and _IRIREF.fullmatch(text) is not None
 
 
+def valid_text(text: str) -> bool:
+    """Whether the text is without NUL and half surrogate pairs, so that it can be a literal."""
+    return not _NOT_IN_RDF.search(text)
+
+
 def strict_iri(text: str) -> bool:
     """Whether it is also an IRI by RFC 3987. Some servers refuse a whole query for one that is not."""
     return len(text) <= _LONGEST_IRI and _STRICT.fullmatch(text) is not None
@@ -73,7 +78,7 @@ def string(text: str) -> str:
     Raises:
         ValueError: the text has NUL or half a surrogate pair, which RDF does not allow.
     """
-    if _NOT_IN_RDF.search(text):
+    if not valid_text(text):
         raise ValueError("a text with NUL or half a surrogate pair")
     written = []
     before = ""
@@ -132,7 +137,7 @@ class RdfIds:
         """The node of an id; None for a text that is not an id of the store."""
         if id_[:1] == '"':
             found = _LITERAL.fullmatch(id_)
-            if found is None or _NOT_IN_RDF.search(id_) or (found[2] and not valid_iri(found[2])):
+            if found is None or not valid_text(id_) or (found[2] and not valid_iri(found[2])):
                 return None
             value = re.sub(r'\\["\\nr]', lambda escape: _UNESCAPED[escape[0]], found[1])
             node = RdfTerm(value, literal=True, datatype=found[2] or "", language=found[3] or "")
