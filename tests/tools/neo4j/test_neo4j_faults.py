@@ -80,7 +80,7 @@ def another(database: Database, server: Neo4jServer, monkeypatch: pytest.MonkeyP
     server.start()
     refused = patient("resume", "t", until=lambda done: "is of release 5." in done.line)
     assert (refused.code, "is of release 5." in refused.line) == (3, True), refused.err
-    monkeypatch.setattr(connection, "OLDEST", (5, 6))
+    monkeypatch.setattr(connection, "OLDEST", (5, 7))
     with pytest.raises(Exception, match=r"read-only|read only"):
         database.run("CREATE ()")
     case = CASES["tog2"]

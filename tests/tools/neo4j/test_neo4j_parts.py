@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 from datetime import UTC
 
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from neo4j.spatial import CartesianPoint, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import cypher
@@ -133,6 +136,23 @@ def test_wrong_options(query: str, said: str) -> None:
 )
 def test_passwords_are_taken_out(spec: str, kept: str) -> None:
     assert redacted(spec) == kept
+
+
+@pytest.mark.parametrize("bolt", [b"\0\1\1\5", b"\0\0\4\4", b"\0\0\0\0"], ids=["Neo4j 5.6", "Neo4j 4.4", "Neo4j 3.4"])
+def test_an_old_server_is_told_to_be_old(bolt: bytes) -> None:
+    def old(server: socket.socket) -> None:
+        with contextlib.suppress(OSError), server.accept()[0] as client:
+            client.recv(100)
+            client.sendall(bolt)
+            client.recv(100)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=old, args=(server,))
+        thread.start()
+        with pytest.raises(StoreError, match=r"too old .*; 5\.7 or newer is needed") as error:
+            Knowledge.open(f"bolt://127.0.0.1:{server.getsockname()[1]}/db")
+        thread.join()
+    assert "TLS" not in str(error.value)
 
 
 def facts(label: str, count: int = 100, **properties: list[object]) -> LabelFacts:

@@ -148,7 +148,8 @@ def _seconds(name: str, text: str) -> float:
     return seconds
 
 
-OLDEST = (5, 6)
+OLDEST = (5, 7)
+"""The first release whose Bolt (5.2) can be told to send no notifications."""
 _PINNED = (5, 26)
 _CONNECT_SECONDS = 10.0
 _POOL_SECONDS = 15.0
@@ -221,7 +222,7 @@ class Connection(Closing):
         )
         self.version = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
         if self.version < OLDEST:
-            raise KnowledgeError(f"Neo4j at {self.address.place} is of release {release}; 5.6 or newer is needed")
+            raise KnowledgeError(f"Neo4j at {self.address.place} is of release {release}; 5.7 or newer is needed")
         self.edition, self.store_id, self.database = str(edition), str(store), str(database)
         # The language of our queries, whatever the database's default is.
         self._prefix = "CYPHER 5 " if self.version >= _PINNED else ""
@@ -320,6 +321,8 @@ class Connection(Closing):
             return f"no TLS connection came about ({message}); is it there, and does it speak TLS?"
         if "HTTP" in text:
             return "what answers there is a web server, not Bolt; the port of Bolt is 7687 by default"
+        if "not support" in text:
+            return f"its release is too old ({message}); 5.7 or newer is needed"
         if "handshake" in text.lower() or "protocol" in text.lower():
             return f"what answers there speaks no plain Bolt ({message}); if it wants TLS, use {scheme}+s://"
         return f"{message}; is the server running, and is this its address?"
