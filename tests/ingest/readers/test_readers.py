@@ -218,6 +218,7 @@ def test_a_cell_that_csv_does_not_take_is_named(tmp_path):
         ("t.tsv.gz", b"\x1f\x8bnot gzip", "gzip"),
         ("t.tsv.gz", gzip.compress(b"a\tr\tb\n" * 99, mtime=0)[:-12], "gzip"),
         ("t.json", b"[{}]", "JSON array"),
+        ("t.json", b'{\n  "@context": {},\n  "@id": "http://e/a"\n}\n', "several lines.*JSON-LD"),
         ("t.txt", b"no columns here\n", "no format"),
         ("t.tsv", b"a\tr\tb\rc\tr\td\r", "CR alone"),
     ],

@@ -192,6 +192,10 @@ def format_of(path: Path, *, columns: int = 3) -> Format:
     first = sample[0].lstrip()
     if first.startswith("[") and named == "jsonl":
         raise KnowledgeError(f"{path} is one JSON array; write one object a line (jq -c '.[]')")
+    if first.strip() == "{" and sample[1:] and sample[1].lstrip().startswith('"'):
+        raise KnowledgeError(
+            f"{path} is JSON over several lines; write one object a line (jq -c), or name JSON-LD .jsonld"
+        )
     if first.startswith("{") or named == "jsonl":
         return "jsonl"
     if named == "csv":
