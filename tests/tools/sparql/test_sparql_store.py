@@ -359,6 +359,12 @@ def test_an_entity_with_a_blank_label_is_found_by_its_own_name():
         assert [one["entity"]["label"] for (one,) in store.lookup(["ann", "bob"])] == ["Ann", "Bob"]
 
 
+def test_a_blank_label_hides_none_in_another_language():
+    rdf = '<http://e/a> <http://e/to> <http://e/b> ; <http://www.w3.org/2000/01/rdf-schema#label> "", "Wien"@de .'
+    with SparqlServer(rdf) as server, SparqlGraphStore(server.url, policy=QUICK, counts="none") as store:
+        assert store.entities(["http://e/a"])[0]["label"] == "Wien"
+
+
 @pytest.mark.parametrize("profile", ["rdf", "wikidata"])
 def test_half_a_character_in_an_answer_spoils_nothing_else(profile):
     wd = "http://www.wikidata.org"

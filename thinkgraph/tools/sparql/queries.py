@@ -171,7 +171,8 @@ def texts_of(profile: Profile, *, full: bool) -> str:
 def any_label(profile: Profile) -> str:
     """One label of each ?e in whatever language, the language before a space."""
     # Only literals have a language, if an empty one. Virtuoso cannot filter by isLiteral in a UNION.
-    text = f'FILTER(LANG(?t) = "" || LANGMATCHES(LANG(?t), "*")) BIND(CONCAT(LANG(?t), " ", SUBSTR(STR(?t), 1, {LABEL_LENGTH})) AS ?x)'
+    text = 'FILTER((LANG(?t) = "" || LANGMATCHES(LANG(?t), "*")) && STR(?t) != "") '
+    text += f'BIND(CONCAT(LANG(?t), " ", SUBSTR(STR(?t), 1, {LABEL_LENGTH})) AS ?x)'
     return f"SELECT ?i (MIN(?x) AS ?v) {{ {' UNION '.join(_said(profile.labels, text))} }} GROUP BY ?i"
 
 
