@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed, numbers, rounds
+from thinkgraph.tools.grounding import (
+    all_hold,
+    beside_the_point,
+    compares,
+    fold,
+    holds,
+    needed,
+    numbers,
+    rounds,
+    value_of,
+)
 
 LINES = [
     "(Panama) -[capital]-> (Panama City)",
@@ -273,6 +283,40 @@ def test_a_rounded_number_tells_no_digits() -> None:
     assert not holds("53,771,296", told)
     assert not holds("2 million", ["(Osk) -[population]-> (1600000)"])
     assert not rounds("1964 Games", "In 1964 the Games were elsewhere.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("301,340.5", "301340.5"),
+        ("301340.5", "301,340.5"),
+        ("301.340,5 km2", "301340.5"),
+        ("1 234 567,8", "1234567.8"),
+        ("1,234.567", "1234.567"),
+        ("3475", "3475.0"),
+        ("3,475 m", "3475.00"),
+    ],
+)
+def test_a_number_has_groups_and_decimals(answer: str, value: str) -> None:
+    assert holds(answer, [f"(Osk) -[size]-> ({value})"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"), [("5", "301,340.5"), ("1234567", "1234.567"), ("1234567", "1,234.567"), ("34750", "3475.0")]
+)
+def test_decimals_are_no_number_of_their_own_and_no_group(answer: str, value: str) -> None:
+    assert not holds(answer, [f"(Osk) -[size]-> ({value})"])
+
+
+def test_the_value_of_a_number_with_three_decimals_is_not_a_thousand_times_as_much() -> None:
+    assert [value_of(text) for text in ("1234.567", "1,234.567", "-12345.678", "0.125")] == [
+        1234.567,
+        1234.567,
+        -12345.678,
+        0.125,
+    ]
+    assert value_of("3.125") is None, "with decimals, or in groups"
+    assert numbers("8.123,9.456") == {"8123", "9456"}, "two numbers"
 
 
 def test_a_number_below_zero_stands_there_with_its_sign() -> None:

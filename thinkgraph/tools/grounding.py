@@ -22,8 +22,12 @@ _WORD = regex.compile(r"[\p{L}\p{N}\p{M}_]+")
 _ACCENTS = regex.compile(
     r"[[\p{Inherited}\p{Cyrillic}\p{Hebrew}\p{Arabic}\p{Syriac}]&&\p{M}--[\u3099\u309a]]+", regex.VERSION1
 )
-_NUMBER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
-"""A number: digits in groups of three, or digits with a decimal point or comma ("0.925")."""
+_NUMBER = re.compile(
+    r"(?<![\d.,])[1-9]\d{0,2}(?P<sign>[\s,.'_])\d{3}(?:(?P=sign)\d{3})*(?:(?!(?P=sign))[.,]\d+(?![.,]?\d))?(?!\d)|\d+(?:[.,]\d+)?"
+)
+"""A number: digits in groups of three, with decimals behind another sign or without ("1,234.5"), or digits with a decimal point or
+comma ("0.925").
+"""
 _POINT_OR_GROUP = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![.,]?\d)")
 """Digits whose point may stand before decimals or before a group of three: "3.125"."""
 IN_WORDS = {
@@ -206,11 +210,18 @@ def naming(texts: Iterable[str], names: Collection[str]) -> list[str]:
 
 def numbers(text: str) -> set[str]:
     """The numbers in a text, each in one form, those up to twelve in English words too."""
-    found = _NUMBER.findall(_compatible(text))
-    return {IN_WORDS[word] for word in _IN_WORDS.findall(text)} | {
-        re.sub(r"\D", "", number) if re.search(r"^[^0].*\D\d{3}$", number) else number.replace(",", ".")
-        for number in found
-    }
+    found = {_in_one_form(number) for number in _NUMBER.finditer(_compatible(text))}
+    return {IN_WORDS[word] for word in _IN_WORDS.findall(text)} | found
+
+
+def _in_one_form(number: re.Match[str]) -> str:
+    """Without groups, with a decimal point, and without decimals that are all zero: tables write whole numbers as "3475.0"."""
+    digits = number[0]
+    if number["sign"]:
+        digits = digits.replace(number["sign"], "")
+    elif re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", digits):
+        digits = re.sub(r"\D", "", digits)
+    return re.sub(r"\.0+$", "", digits.replace(",", "."))
 
 
 def value_of(text: str) -> float | None:
