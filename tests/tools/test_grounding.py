@@ -325,6 +325,9 @@ def test_a_number_below_zero_stands_there_with_its_sign() -> None:
     for line in ("(Osk) -[lowest point m]-> (43)", "1990-43", "-430", "-43.5", "(Osk) -[crosses]-> (Upper Varn)"):
         assert not holds("-43", [line])
     assert not holds("-1", ["(Osk) -[crosses]-> (Upper Varn)"]), "one is a count, minus one is none"
+    for answer in ("-10,994", "\u221210 994 m", "-10994.0 metres"):
+        assert holds(answer, ["(Osk) -[lowest point m]-> (-10994)"])
+        assert not holds(answer, ["(Osk) -[lowest point m]-> (10994)"])
 
 
 def test_a_comparison_keeps_what_is_said_of_the_others() -> None:

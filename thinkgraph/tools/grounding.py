@@ -85,7 +85,7 @@ _IN_UNITS = re.compile(rf"(?P<number>{_NUMBER.pattern})[\s\u00a0-]*(?P<unit>{_UN
 _LETTER = re.compile(r"[^\W\d_]")
 """Where one follows a number and the spaces behind it, the number counts something: "79 lakes"."""
 _NAMED_UNIT = re.compile(rf"(?<![^\W_]){_UNIT}", re.IGNORECASE)
-_BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
+_BELOW_ZERO = re.compile(rf"(?<!\w)[-\u2212](?:{_NUMBER.pattern})")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
@@ -327,8 +327,12 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
     wanted = fold(answer)
     if not wanted or wanted in DERIVED:
         return bool(wanted)
-    if _BELOW_ZERO.fullmatch(bare := _compatible(answer).strip()):
-        return any(re.search(rf"(?<!\w)[-\u2212]{re.escape(bare[1:])}(?!\d|[.,]\d)", line) for line in lines)
+    if below := _BELOW_ZERO.match(bare := _compatible(answer).strip()):
+        found = ((line, _BELOW_ZERO.finditer(_compatible(line))) for line in lines)
+        lines = [line for line, those in found if any(numbers(one[0]) == numbers(below[0]) for one in those)]
+        if not lines or below[0] == bare:
+            return bool(lines)
+        bare = bare[1:]
     if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in counts(lines):
         return True
     # How many a list leaves out is no statement of the graph.
