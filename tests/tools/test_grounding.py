@@ -302,6 +302,43 @@ def test_a_number_has_groups_and_decimals(answer: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        "about 3475",
+        "~3,475 m",
+        "\u2248 3,475 metres.",
+        "3475 m above sea level",
+        "approximately 3,475 metres above mean sea level",
+    ],
+)
+def test_a_number_may_be_told_in_a_few_words(answer: str) -> None:
+    assert holds(answer, ["(Osk) -[height m]-> (3475)"])
+    assert not holds(answer, ["(Osk) -[height m]-> (3457)"])
+
+
+def test_a_number_in_a_sentence_is_one_word() -> None:
+    assert holds("The height of Osk is 3,475 metres.", ["(Osk) -[height m]-> (3475)"])
+    assert holds("The height of Osk is 3475.5 metres.", ["(Osk) -[height m]-> (3,475.5)"])
+    assert not holds("The height of Osk is 3,475 metres.", ["(Osk) -[height m]-> (3457)"])
+    assert not holds("~3,475 m", ["(Osk) -[height ft]-> (3475)"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "line", "held"),
+    [
+        ("$5,000", "(Osk) -[cost]-> (5000)", True),
+        ("about US$ 5,000", "(Osk) -[cost usd]-> (5000)", True),
+        ("$5,000", "(Osk) -[cost eur]-> (5000)", False),
+        ("\u20ac5.000", "(Osk) -[cost eur]-> (5000)", True),
+        ("the year 1999", "(Osk) -[founded]-> (1999)", True),
+        ("the year 1998", "(Osk) -[founded]-> (1999)", False),
+    ],
+)
+def test_a_number_may_be_an_amount_or_a_year(answer: str, line: str, *, held: bool) -> None:
+    assert holds(answer, [line]) is held
+
+
+@pytest.mark.parametrize(
     ("answer", "value"), [("5", "301,340.5"), ("1234567", "1234.567"), ("1234567", "1,234.567"), ("34750", "3475.0")]
 )
 def test_decimals_are_no_number_of_their_own_and_no_group(answer: str, value: str) -> None:

@@ -82,6 +82,12 @@ UNITS = {
 """Units by their words: those of one unit are the same."""
 _UNIT = rf"(?:(?:square|sq\.?|cubic)[\s_]+)?(?:{'|'.join(UNITS)})[23]?(?![^\W_])"
 _IN_UNITS = re.compile(rf"(?P<number>{_NUMBER.pattern})[\s\u00a0-]*(?P<unit>{_UNIT})?", re.IGNORECASE)
+_IN_FEW_WORDS = re.compile(
+    r"(?:(?:about|almost|approximately|approx\.|around|ca?\.|circa|nearly|roughly)\s+|[~\u2248\u223c]\s*|(?:in )?the year )?"
+    r"(?:(?P<usd>(?:US\s?)?\$)|(?P<eur>\u20ac))?\s?(?P<number>[-\u2212]?\d.{0,60}?)(?: above (?:mean )?sea level)?[\s.]*",
+    re.IGNORECASE,
+)
+"""A number, maybe with its unit, and what may stand around it: "about 3,475 m above sea level", "$5,000"."""
 _LETTER = re.compile(r"[^\W\d_]")
 """Where one follows a number and the spaces behind it, the number counts something: "79 lakes"."""
 _NAMED_UNIT = re.compile(rf"(?<![^\W_]){_UNIT}", re.IGNORECASE)
@@ -327,7 +333,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
     wanted = fold(answer)
     if not wanted or wanted in DERIVED:
         return bool(wanted)
-    if below := _BELOW_ZERO.match(bare := _compatible(answer).strip()):
+    if below := _BELOW_ZERO.match(bare := _bare(answer)):
         found = ((line, _BELOW_ZERO.finditer(_compatible(line))) for line in lines)
         lines = [line for line, those in found if any(numbers(one[0]) == numbers(below[0]) for one in those)]
         if not lines or below[0] == bare:
@@ -346,11 +352,32 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
     if is_day(answer):
         # Its parts may stand in two other days.
         return any(is_day_in(answer, line) for line in lines)
-    words = [word for word in wanted.split() if word not in _SMALL]
-    have = set(shown.split())
-    if (rounded := _IN_MAGNITUDES.search(bare)) and any(rounds(answer, line) for line in lines):
-        have.update(fold(rounded[0]).split())
-    return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH and _names_held(answer, have)
+    return _words_held(answer, lines, set(shown.split()))
+
+
+def _words_held(answer: str, lines: Sequence[str], have: set[str]) -> bool:
+    """Whether most content words of an answer, and of each name in it, are among the words of lines; a number is one word."""
+    plain = _ungrouped(answer)
+    words = [word for word in fold(plain).split() if word not in _SMALL]
+    if _NUMBER.search(answer):
+        have |= {part for line in lines for number in numbers(line) for part in number.split(".")}
+    if (rounded := _IN_MAGNITUDES.search(_compatible(answer))) and any(rounds(answer, line) for line in lines):
+        have |= set(fold(_ungrouped(rounded[0])).split())
+    return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH and _names_held(plain, have)
+
+
+def _bare(answer: str) -> str:
+    """An answer in compatibility form; one that is a number in few words without them, a currency's sign as a unit behind it."""
+    text = _compatible(answer).strip()
+    found = _IN_FEW_WORDS.fullmatch(text)
+    if not found or not _IN_UNITS.fullmatch(found["number"].lstrip("-\u2212")):
+        return text
+    return found["number"] + (" usd" if found["usd"] else " eur" if found["eur"] else "")
+
+
+def _ungrouped(text: str) -> str:
+    """A text with its numbers without groups, so that each is one word."""
+    return _NUMBER.sub(lambda number: _in_one_form(number) if number["sign"] else number[0], text)
 
 
 def is_day_in(answer: str, text: str) -> bool:
