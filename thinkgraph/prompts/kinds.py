@@ -185,6 +185,9 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
             scores.setdefault(number, score)
     if raw and not scores:
         raise BadReplyError(f"no scored number is from 1 to {shape.options}")
+    if max(scores.values(), default=0) <= 1 and not all(score.is_integer() for score in scores.values()):
+        # From 0 to 1: taken as they stand, all would be as good as useless.
+        return [(number, score * MAX_SCORE) for number, score in scores.items()]
     return list(scores.items())
 
 

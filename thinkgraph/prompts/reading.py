@@ -254,10 +254,10 @@ def integers(values: Sequence[object]) -> list[int]:
 
 
 def number_from(value: object) -> float | None:
-    """A number, also within a text ("8", "[8]", "8/10", "8 out of 10"); None for anything else."""
+    """A number, also within a text ("8", "[8]", "8/10", "8 out of 10", "80%"); None for anything else."""
     if isinstance(value, str):
-        found = re.fullmatch(r"[\s\[(]*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|out of)\s*10)?[\s\]).]*", value)
-        return float(found.group(1)) if found else None
+        found = re.fullmatch(r"[\s\[(]*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|out of)\s*10|(%))?[\s\]).]*", value)
+        return float(found[1]) / (10 if found[2] else 1) if found else None
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return float(value)
