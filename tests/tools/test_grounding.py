@@ -295,6 +295,10 @@ def test_a_rounded_number_tells_no_digits() -> None:
         ("1,234.567", "1234.567"),
         ("3475", "3475.0"),
         ("3,475 m", "3475.00"),
+        ("4,500,000", "4.5E6"),
+        ("4.5 million", "4.5E6"),
+        ("1,234,000", "1.234E6"),
+        ("0.00025", "2.5e-04"),
     ],
 )
 def test_a_number_has_groups_and_decimals(answer: str, value: str) -> None:
@@ -339,7 +343,8 @@ def test_a_number_may_be_an_amount_or_a_year(answer: str, line: str, *, held: bo
 
 
 @pytest.mark.parametrize(
-    ("answer", "value"), [("5", "301,340.5"), ("1234567", "1234.567"), ("1234567", "1,234.567"), ("34750", "3475.0")]
+    ("answer", "value"),
+    [("5", "301,340.5"), ("1234567", "1234.567"), ("1234567", "1,234.567"), ("34750", "3475.0"), ("6", "4.5E6")],
 )
 def test_decimals_are_no_number_of_their_own_and_no_group(answer: str, value: str) -> None:
     assert not holds(answer, [f"(Osk) -[size]-> ({value})"])

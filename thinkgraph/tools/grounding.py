@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
 
 import regex
 
@@ -23,10 +24,11 @@ _ACCENTS = regex.compile(
     r"[[\p{Inherited}\p{Cyrillic}\p{Hebrew}\p{Arabic}\p{Syriac}]&&\p{M}--[\u3099\u309a]]+", regex.VERSION1
 )
 _NUMBER = re.compile(
-    r"(?<![\d.,])[1-9]\d{0,2}(?P<sign>[\s,.'_])\d{3}(?:(?P=sign)\d{3})*(?:(?!(?P=sign))[.,]\d+(?![.,]?\d))?(?!\d)|\d+(?:[.,]\d+)?"
+    r"(?<![\d.,])[1-9]\d{0,2}(?P<sign>[\s,.'_])\d{3}(?:(?P=sign)\d{3})*(?:(?!(?P=sign))[.,]\d+(?![.,]?\d))?"
+    r"(?!\d|[eE][-+]?\d)|\d+(?:[.,]\d+)?(?P<power>[eE][-+]?\d{1,2}(?!\w))?"
 )
 """A number: digits in groups of three, with decimals behind another sign or without ("1,234.5"), or digits with a decimal point or
-comma ("0.925").
+comma ("0.925"), and with a power of ten, as RDF writes them ("4.5E6").
 """
 _POINT_OR_GROUP = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![.,]?\d)")
 """Digits whose point may stand before decimals or before a group of three: "3.125"."""
@@ -221,9 +223,11 @@ def numbers(text: str) -> set[str]:
 
 
 def _in_one_form(number: re.Match[str]) -> str:
-    """Without groups, with a decimal point, and without decimals that are all zero: tables write whole numbers as "3475.0"."""
+    """Without groups and powers, with a decimal point, and without decimals that are all zero: tables write whole numbers as "3475.0"."""
     digits = number[0]
-    if number["sign"]:
+    if number["power"]:
+        digits = f"{Decimal(digits.replace(',', '.')):f}"
+    elif number["sign"]:
         digits = digits.replace(number["sign"], "")
     elif re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", digits):
         digits = re.sub(r"\D", "", digits)
