@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
+from thinkgraph.tools.addresses import local_path
 from thinkgraph.tools.openers import OPENERS, WRITERS, folder_of
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Closing, GraphStore, Linker, TextStore, lacking
@@ -244,10 +245,11 @@ class Knowledge(Closing):
             options: as `thinkgraph.ingest.documents.build.build_documents` (options, extractor, name, embedder, replace …).
 
         Raises:
-            KnowledgeError, ModelError, UsageError: it cannot be built.
+            KnowledgeError, ModelError, UsageError: it cannot be built, or an address is given as the folder.
         """
-        WRITERS["documents"](Path(folder), documents, **options)
-        return cls.open(folder, embedder=_own(options), trust_embedder=True)
+        place = local_path(folder, "a folder")  # a path: by its name a bundled one would be opened
+        WRITERS["documents"](place, documents, **options)
+        return cls.open(place, embedder=_own(options), trust_embedder=True)
 
     @classmethod
     def from_graph_documents(cls, documents: Iterable[Any], folder: str | Path, **options: Any) -> Knowledge:
@@ -260,9 +262,11 @@ class Knowledge(Closing):
 
         Raises:
             KnowledgeError: it cannot be built, or there is no relationship.
+            UsageError: something else is given, or an address as the folder.
         """
-        WRITERS["graph documents"](Path(folder), documents, **options)
-        return cls.open(folder, embedder=_own(options), trust_embedder=True)
+        place = local_path(folder, "a folder")
+        WRITERS["graph documents"](place, documents, **options)
+        return cls.open(place, embedder=_own(options), trust_embedder=True)
 
     @classmethod
     def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress, *, trust: bool) -> Knowledge:

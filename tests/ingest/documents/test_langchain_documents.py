@@ -90,6 +90,25 @@ def test_documents_become_a_knowledge_base(tmp_path):
     assert report.documents["documents"] == 3
 
 
+def test_a_folder_that_has_the_name_of_a_bundled_base_is_that_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with tg.Knowledge.from_documents([Document(TEXTS[0])], "world", embedder=HashEmbedder()) as knowledge:
+        assert knowledge.graph.entities(["Marie Curie"])[0]
+    with tg.Knowledge.from_graph_documents(graphs(), "world", embedder=HashEmbedder(), replace=True) as knowledge:
+        assert knowledge.graph.entities(["Marie Curie"])[0]
+
+
+def test_an_address_is_no_folder_to_build_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for build, given in (
+        (tg.Knowledge.from_documents, [Document(TEXTS[0])]),
+        (tg.Knowledge.from_graph_documents, graphs()),
+    ):
+        with pytest.raises(UsageError, match=r"^neo4j://me@host/films is an address: name a folder of this machine$"):
+            build(given, "neo4j://me:secret@host/films")
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_document_is_lost_without_a_word(tmp_path):
     documents = [
         Document("Alpha City is in Beta Land.", id="a"),
