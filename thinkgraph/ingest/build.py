@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.encode import encode_stores, take_over
@@ -45,6 +45,9 @@ from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
 
 MOST_ENTITIES = 50_000
 """Entities that can be linked by meaning, those with the most triples: a second of work, however large the graph is."""
@@ -84,7 +87,7 @@ def build_kb(
     aliases: Path | str | None = None,
     entities: Path | str | None = None,
     name: str | None = None,
-    embedder: Embedder | str | None = None,
+    embedder: Embedder | Embeddings | str | None = None,
     literal_relations: Iterable[str] = (),
     detect_literals: bool = True,
     index: bool = True,
@@ -105,7 +108,8 @@ def build_kb(
         aliases: a JSON object {entity: [alias, …]}.
         entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
         name: for people; by default the folder's.
-        embedder: a name, or an embedder (which must then be given again to open the base); by default the bundled one.
+        embedder: a name, or an embedder or LangChain's `Embeddings` (which must then be given again to open the base); by
+            default the bundled one.
         literal_relations: relations all of whose objects are literals.
         detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
         index: whether entities can be linked by meaning too.
@@ -204,7 +208,7 @@ class Build:
     """When it began, as `time.monotonic` tells."""
     inputs: Inputs
     name: str
-    embedder: Embedder | str | None
+    embedder: Embedder | Embeddings | str | None
     languages: tuple[str, ...] = ()
     literal_relations: frozenset[str] = frozenset()
     detect_literals: bool
@@ -407,6 +411,8 @@ class Build:
         return {"fingerprint": info["fingerprint"], "entities": info["passages"]}
 
 
-def embedder_name(embedder: Embedder | str | None) -> str | None:
+def embedder_name(embedder: Embedder | Embeddings | str | None) -> str | None:
     """The name of an embedder, or the one that loads it; None for the bundled one."""
-    return embedder if isinstance(embedder, str | None) else embedder.name
+    from thinkgraph.tools.encoders.embeddings import load_embedder
+
+    return embedder if isinstance(embedder, str | None) else load_embedder(embedder).name

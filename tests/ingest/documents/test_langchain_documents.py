@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 
 import thinkgraph as tg
 from thinkgraph.errors import KnowledgeError, UsageError
@@ -107,6 +108,18 @@ def test_an_address_is_no_folder_to_build_in(tmp_path, monkeypatch):
         with pytest.raises(UsageError, match=r"^neo4j://me@host/films is an address: name a folder of this machine$"):
             build(given, "neo4j://me:secret@host/films")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("build", [tg.Knowledge.from_documents, tg.Knowledge.from_graph_documents])
+def test_langchains_embeddings_encode_what_is_built(build, tmp_path):
+    given = graphs() if build == tg.Knowledge.from_graph_documents else [Document(text) for text in TEXTS]
+    embeddings = DeterministicFakeEmbedding(size=8)
+    with build(given, tmp_path / "kb", embedder=embeddings) as knowledge:
+        assert knowledge.text.search(["Where was Marie Curie born?"])[0]
+    with tg.Knowledge.open(tmp_path / "kb", embedder=embeddings) as knowledge:
+        assert knowledge.text.search(["Where was Marie Curie born?"])[0]
+    with pytest.raises(KnowledgeError, match=r"^int is no embedder"):
+        build(given, tmp_path / "other", embedder=5)
 
 
 def test_no_document_is_lost_without_a_word(tmp_path):

@@ -37,6 +37,7 @@ from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 
 if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
     from thinkgraph.ingest.documents.extraction import Extraction, ExtractionUsage, ExtractSettings
@@ -121,7 +122,7 @@ def build_documents(
     options: DocumentOptions | None = None,
     extractor: ExtractionModel | None = None,
     name: str | None = None,
-    embedder: Embedder | str | None = None,
+    embedder: Embedder | Embeddings | str | None = None,
     index: bool = True,
     replace: bool = False,
     progress: Progress = no_progress,
@@ -137,7 +138,7 @@ def build_documents(
         options: how they become a graph.
         extractor: the model that extracts relations; by default the offline one.
         name: for people; by default the folder's.
-        embedder: encodes the passages; a name, or an embedder (which must then be given again).
+        embedder: encodes the passages; a name, or an embedder or LangChain's `Embeddings` (which must then be given again).
         index: whether entities can be linked by meaning too.
         replace: whether an existing knowledge base may be replaced.
         progress: called with stage, done and total.
@@ -172,7 +173,7 @@ def update_documents(
     documents: Sequence[Path | str],
     *,
     extractor: ExtractionModel | None = None,
-    embedder: Embedder | None = None,
+    embedder: Embedder | Embeddings | None = None,
     trust_embedder: bool = False,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
@@ -204,7 +205,7 @@ def remove_documents(
     folder: Path | str,
     documents: Sequence[str],
     *,
-    embedder: Embedder | None = None,
+    embedder: Embedder | Embeddings | None = None,
     trust_embedder: bool = False,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
@@ -266,7 +267,7 @@ def _has_failures(change: _Change) -> bool:
 
 def _change_of(
     folder: Path | str,
-    embedder: Embedder | None,
+    embedder: Embedder | Embeddings | None,
     progress: Progress,
     extractor: ExtractionModel | None = None,
     *,
@@ -300,7 +301,7 @@ class _Change:
     target: Path
     options: DocumentOptions
     name: str
-    embedder: Embedder | str | None
+    embedder: Embedder | Embeddings | str | None
     index: bool
     extractor: ExtractionModel
     progress: Progress
