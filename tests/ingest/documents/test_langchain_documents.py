@@ -122,6 +122,19 @@ def test_langchains_embeddings_encode_what_is_built(build, tmp_path):
         build(given, tmp_path / "other", embedder=5)
 
 
+def test_other_documents_never_take_the_place_of_those_that_are_there(tmp_path):
+    first = [Document(TEXTS[0], id="one"), Document("", id="two")]
+
+    def build(*documents, **more):
+        return build_from_documents(tmp_path / "kb", documents, embedder=HashEmbedder(), **more)
+
+    assert build(*first).documents["failed"] == 1
+    with pytest.raises(KnowledgeError, match="is a knowledge base already; add --replace"):
+        build(Document(TEXTS[1], id="three"))
+    assert build(first[0], Document(TEXTS[1], id="two")).changes == {"unchanged": 1, "added": 1, "removed": 0}
+    assert build(Document(TEXTS[1], id="three"), replace=True).changes == {"added": 1, "removed": 2}
+
+
 def test_no_document_is_lost_without_a_word(tmp_path):
     documents = [
         Document("Alpha City is in Beta Land.", id="a"),

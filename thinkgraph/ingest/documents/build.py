@@ -161,6 +161,7 @@ def build_documents(
         index=index,
         extractor=extractor or ExtractionModel(),
         progress=progress,
+        given=kb_files.json_hash([*(str(path.resolve()) for path in paths), *(source.id for source in sources)]),
     )
     replace = replace or _has_failures(change)
     return change.run(
@@ -262,7 +263,7 @@ def _has_failures(change: _Change) -> bool:
     if manifest["name"] != change.name or not manifest.get("documents", {"failed": 0})["failed"]:
         return False
     with DocumentStore(change.target / kb_files.DOCUMENTS, write=False) as store:
-        return store.meta("options") == change.options.to_json()
+        return (store.meta("options"), store.meta("given")) == (change.options.to_json(), change.given)
 
 
 def _change_of(
@@ -308,6 +309,8 @@ class _Change:
     old: str = ""
     """Fingerprint of the base that is updated; empty: all is read anew, and what is not found goes."""
     model_before: str = ""
+    given: str = ""
+    """Hash of what a build is of; empty in an update."""
     encode: bool = False
     """Whether the old base was encoded ahead: then the new one is too."""
 
@@ -339,6 +342,7 @@ class _Change:
                     raise _nothing_left(self.target, rejects)
                 usage = self._extract(store, how, place.work, rejects) if how else None
                 store.set_meta("options", self.options.to_json())
+                store.set_meta("given", self.given)
                 made = graph.write_files(
                     store, files, place.work / kb_files.RESOLUTION, self.options.extract, self.progress
                 )
