@@ -392,3 +392,9 @@ def test_a_context_is_checked_together_with_the_build() -> None:
 def test_what_is_no_journal_is_refused_at_once(journal: Any) -> None:
     with pytest.raises(UsageError, match=r"^journal= takes a journal.*tg\.StoreJournal\(store\)$"):
         tg.build("kg_rag", knowledge="world", model="offline", journal=journal)
+
+
+@pytest.mark.parametrize("ranker", ["bm25", object()])
+def test_what_is_no_ranker_is_refused_at_once(ranker: Any) -> None:
+    with pytest.raises(UsageError, match=r"^ranker= takes a Ranker.*lacks.*score.*settings=\{'ranker': 'bm25'\}$"):
+        tg.build("kg_rag", knowledge="world", model="offline", ranker=ranker)

@@ -30,7 +30,7 @@ from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.runtime.state_errors import check_edit, check_fit
 from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.protocols import Ranker
+from thinkgraph.tools.protocols import Ranker, lacking
 
 MAX_CONCURRENCY = 64
 """Tasks of one fan-out that run at a time. LangGraph's own default for sync nodes is the number of cores plus four."""
@@ -186,7 +186,7 @@ def build(
         journal: where replies are kept so that a resumed run never pays for one twice.
 
     Raises:
-        UsageError: an unknown method, a malformed model name, or what is no journal.
+        UsageError: an unknown method, a malformed model name, or what is no journal or ranker.
         SettingsError: unknown or out-of-range settings.
         KnowledgeError: the knowledge cannot be opened.
         PromptError: a malformed prompt of your own.
@@ -199,6 +199,11 @@ def build(
         raise UsageError(
             f"journal= takes a journal, such as tg.SqliteJournal('journal.sqlite'), not {journal!r:.80}; a LangGraph store is "
             "given as store=, or as journal=tg.StoreJournal(store)"
+        )
+    if ranker is not None and (missing := lacking(ranker, Ranker)):
+        raise UsageError(
+            f"ranker= takes a Ranker (thinkgraph/tools/protocols.py): {type(ranker).__name__} lacks {', '.join(missing)}; "
+            "one that has a name is a setting: settings={'ranker': 'bm25'}"
         )
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
