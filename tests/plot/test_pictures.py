@@ -359,3 +359,11 @@ def test_text_is_measured_and_broken() -> None:
     assert len(wrap("word " * 100, 12, 4)) == 4
     assert width("漢", 10) > width("a", 10) > width("i", 10) > width("\u0301", 10) == 0
     assert plain("a\x1b[0m\u202e\ufffe b") == "a [0m b"
+
+
+@pytest.mark.parametrize("given", [{"answer": WALK, "messages": []}, None, "Paris"])
+@pytest.mark.parametrize("draw", [tg.plot_answer, tg.save_page, lambda given, _path: tg.show(given)])
+def test_what_is_no_answer_is_refused_with_where_to_find_it(tmp_path, draw, given):
+    with pytest.raises(UsageError, match=r"^an answer is what a graph returns under 'answer'"):
+        draw(given, tmp_path / ("why.svg" if draw is tg.plot_answer else "why.html"))
+    assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
@@ -69,6 +70,16 @@ def _is_device(file: Path) -> bool:
     return file.exists() and not file.is_file()
 
 
+def check_answer(given: object) -> None:
+    """Refuse what is no answer, such as the whole state that a graph returns.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not (isinstance(given, Mapping) and {"question", "evidence"} <= given.keys()):
+        raise UsageError("an answer is what a graph returns under 'answer': graph.invoke({'question': '…'})['answer']")
+
+
 def plot_answer(answer: Answer, path: str | Path) -> Path:
     """Draw what led to an answer into a file; one that is there already is replaced.
 
@@ -80,11 +91,12 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
         The file.
 
     Raises:
-        UsageError: the file cannot be written (see `check_target`), or is named as a page.
+        UsageError: the file cannot be written (see `check_target`), or is named as a page; something else is given.
     """
     from thinkgraph.plot.picture import picture_of
     from thinkgraph.plot.svg import svg_of
 
+    check_answer(answer)
     file = check_target(path)
     if is_page(file):
         raise UsageError(f"a picture is an .svg; thinkgraph.save_page writes the page {file.name}")

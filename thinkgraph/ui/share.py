@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from thinkgraph.cli.show import json_text
-from thinkgraph.plot.save import write_whole
+from thinkgraph.plot.save import check_answer, write_whole
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.ui.walk import Recorder
@@ -82,6 +82,9 @@ def show(answer: Answer, events: Sequence[Mapping[str, Any]] = ()) -> Shown:
     Args:
         answer: what a method's graph returned under "answer", of any method.
         events: of the run, as `Recorder` makes them.
+
+    Raises:
+        UsageError: something else is given.
     """
     return Shown(answer, events)
 
@@ -98,7 +101,7 @@ def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, An
         The file.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written; something else than an answer is given.
     """
     return save_run(_run(answer, events), path)
 
@@ -120,6 +123,7 @@ def save_run(run: Mapping[str, Any], path: str | Path) -> Path:
 
 
 def _run(answer: Answer, events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    check_answer(answer)
     told = any(event["type"] == "finished" for event in events)
     last = [] if told else [Recorder.stamped({"type": "finished", "answer": answer})]
     about = {name: answer[name] for name in ("question", "method", "model", "status")}
