@@ -367,3 +367,8 @@ def test_what_is_no_answer_is_refused_with_where_to_find_it(tmp_path, draw, give
     with pytest.raises(UsageError, match=r"^an answer is what a graph returns under 'answer'"):
         draw(given, tmp_path / ("why.svg" if draw is tg.plot_answer else "why.html"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_page_is_not_written_as_a_picture(tmp_path):
+    with pytest.raises(UsageError, match=r"^a page is an \.html; thinkgraph\.plot_answer draws the picture why\.svg$"):
+        tg.save_page(WALK, tmp_path / "why.svg")

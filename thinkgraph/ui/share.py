@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from thinkgraph.cli.show import json_text
-from thinkgraph.plot.save import check_answer, write_whole
+from thinkgraph.errors import UsageError
+from thinkgraph.plot.save import check_answer, is_page, write_whole
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.ui.walk import Recorder
@@ -101,8 +102,10 @@ def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, An
         The file.
 
     Raises:
-        UsageError: the file cannot be written; something else than an answer is given.
+        UsageError: the file cannot be written, or is named as a picture; something else than an answer is given.
     """
+    if not is_page(file := Path(path)):
+        raise UsageError(f"a page is an .html; thinkgraph.plot_answer draws the picture {file.name}")
     return save_run(_run(answer, events), path)
 
 
