@@ -270,3 +270,11 @@ def test_a_journal_that_another_program_holds_says_so(tmp_path: Path, monkeypatc
         with pytest.raises(RunError, match=r"database is locked\): another program holds it"):
             journal.put("t", "k", reply("text"))
     journal.close()
+
+
+def test_a_journals_place_is_the_one_that_is_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    SqliteJournal("~/journal.sqlite").close()
+    assert (tmp_path / "journal.sqlite").is_file()
+    with pytest.raises(RunError, match=r"^cannot open the journal .*: there is no folder .*nowhere$"):
+        SqliteJournal(tmp_path / "nowhere" / "journal.sqlite")

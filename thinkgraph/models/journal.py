@@ -135,7 +135,9 @@ class SqliteJournal:
         Raises:
             RunError: the file cannot be opened or is not a journal.
         """
-        self._path = Path(path)
+        self._path = Path(path).expanduser()
+        if not self._path.parent.exists():
+            raise RunError(f"cannot open the journal {self._path}: there is no folder {self._path.parent}")
         self._lock = threading.Lock()
         try:
             self._db = sqlite3.connect(self._path, timeout=30, check_same_thread=False, isolation_level=None)
