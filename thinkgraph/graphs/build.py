@@ -194,17 +194,7 @@ def build(
     chosen = find_method(method)
     defaults = explicit(settings)
     resolve_settings(chosen.settings, defaults)
-    if journal is not None and not isinstance(journal, Journal):
-        # A LangGraph store has `get` and `put` too: it would only fail when a run is resumed.
-        raise UsageError(
-            f"journal= takes a journal, such as tg.SqliteJournal('journal.sqlite'), not {journal!r:.80}; a LangGraph store is "
-            "given as store=, or as journal=tg.StoreJournal(store)"
-        )
-    if ranker is not None and (missing := lacking(ranker, Ranker)):
-        raise UsageError(
-            f"ranker= takes a Ranker (thinkgraph/tools/protocols.py): {type(ranker).__name__} lacks {', '.join(missing)}; "
-            "one that has a name is a setting: settings={'ranker': 'bm25'}"
-        )
+    _check_parts(journal, ranker)
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
@@ -221,6 +211,25 @@ def build(
     runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
     compiled = _compiled(graph, checkpointer=strict(checkpointer), store=store, name=chosen.name)
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
+
+
+def _check_parts(journal: object, ranker: object) -> None:
+    """Refuse what is no journal and no ranker before a run fails over it.
+
+    Raises:
+        UsageError: naming what was given.
+    """
+    if journal is not None and not isinstance(journal, Journal):
+        # A LangGraph store has `get` and `put` too: it would only fail when a run is resumed.
+        raise UsageError(
+            f"journal= takes a journal, such as tg.SqliteJournal('journal.sqlite'), not {journal!r:.80}; a LangGraph store is "
+            "given as store=, or as journal=tg.StoreJournal(store)"
+        )
+    if ranker is not None and (missing := lacking(ranker, Ranker)):
+        raise UsageError(
+            f"ranker= takes a Ranker (thinkgraph/tools/protocols.py): {type(ranker).__name__} lacks {', '.join(missing)}; "
+            "one that has a name is a setting: settings={'ranker': 'bm25'}"
+        )
 
 
 def _compiled(graph: StateGraph[Any, Any, Any, Any], **options: Any) -> Graph:
