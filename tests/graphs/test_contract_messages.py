@@ -11,6 +11,7 @@ from fakes import FakeModel
 from graphs.cases import Case
 from graphs.contract import Failing, comparable, make, thread
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 import thinkgraph as tg
 from thinkgraph.errors import ModelError, UsageError
@@ -143,6 +144,11 @@ def test_what_is_no_input_is_refused_in_one_line(case: Case, *, kept: bool) -> N
             graph.invoke(wrong, thread())
         with pytest.raises(UsageError, match=r"^a graph is asked with .* not with .*$"):
             asyncio.run(graph.ainvoke(wrong, thread()))
+    for empty in (Command(), Command(resume=None), Command(update={})):
+        with pytest.raises(UsageError, match=r"^an empty Command does nothing: .*$"):
+            graph.invoke(empty, thread())
+        with pytest.raises(UsageError, match=r"^an empty Command does nothing: .*$"):
+            asyncio.run(graph.ainvoke(empty, thread()))
     with pytest.raises(UsageError, match=r"^there is no run to go on with on this thread: ask by 'question'"):
         graph.invoke(None, thread())
     with pytest.raises(UsageError, match=r"^there is no run to go on with on this thread: ask by 'question'"):

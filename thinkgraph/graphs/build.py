@@ -118,6 +118,9 @@ def _must_ask(given: object) -> None:
     if isinstance(given, str | bytes | int | float | list | tuple):
         told = one_line(repr(given))[:80]
         raise UsageError(f"a graph is asked with {{'question': '…'}} or {{'messages': […]}}, not with {told}")
+    if isinstance(given, Command) and given.resume is None and not (given.update or given.goto):
+        # LangGraph fails over it, with an UnboundLocalError.
+        raise UsageError("an empty Command does nothing: go on with None, or answer the run with Command(resume='…')")
     if isinstance(given, Mapping) and "question" not in given and not given.get("messages"):
         names = ", ".join(repr(one_line(str(name))[:40]) for name in list(given)[:5] if name != "messages")
         raise UsageError(
