@@ -31,14 +31,19 @@ def roots_asked(question: str) -> list[str]:
 
 
 def bare_count(question: str, answer: str) -> str:
-    """The number alone, in digits, of an answer to "how many": "3" of "three" and of "3 countries", which says again what is counted; any
-    other answer, one with a unit too ("3 days"), as it is.
+    """The number alone, in digits, of an answer to "how many": "3" of "three", of "3 countries", which says again what is counted, and of
+    "Arden borders 3 countries", which says the question again; any other answer, one with a unit too ("3 days"), as it is.
     """
-    number, _, rest = answer.strip(" .").partition(" ")
-    number = IN_WORDS.get(number.casefold(), number)
+    words = answer.strip(" .").split()
+    digits = [IN_WORDS.get(word.casefold(), word) for word in words]
+    at = next((place for place, word in enumerate(digits) if word.isdigit()), -1)
     noun = counted_noun(question)
-    alone = bool(noun) and not UNIT.match(f" {noun}") and stem(rest.casefold()) in {"", stem(noun.casefold())}
-    return number if alone and number.isdigit() else answer
+    if at < 0 or not noun or UNIT.match(f" {noun}"):
+        return answer
+    rest = " ".join(words[at + 1 :]).casefold()
+    again = set(map(stem, f"{fold(question)} there are has have it".split()))
+    alone = stem(rest) in {"", stem(noun.casefold())} and all(stem(fold(word)) in again for word in words[:at])
+    return digits[at] if alone else answer
 
 
 def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
