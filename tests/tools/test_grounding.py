@@ -390,3 +390,30 @@ def test_the_highest_mountain_is_no_comparison() -> None:
     assert compares("Which neighbor has the smallest population?")
     assert not compares("What is the capital of the country whose highest peak is K2?")
     assert not compares("Who was Thomas More in Lower Saxony?")
+
+
+NEIGHBOURS = "(Osk) -[borders]-> (Panama City), (Costa Rica)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "held"),
+    [
+        ("They are Panama City and Costa Rica.", True),
+        ("According to the evidence, it is Panama City.", True),
+        ("Based on the evidence lines, it is Costa Rica.", True),
+        ("They are Panama City and Peru.", False),
+        ("According to the evidence, it is Peru.", False),
+        ("According to the Peru evidence, it is Panama City.", False),
+        ("According to the Times, it is Panama City.", False),
+        ("Panama City, the largest city of America", False),
+        ("They are 3 cities of Costa Rica.", False),
+    ],
+)
+def test_the_first_word_of_a_sentence_is_no_name(answer: str, *, held: bool) -> None:
+    assert holds(answer, [NEIGHBOURS]) is held
+
+
+@pytest.mark.parametrize("answer", ["It is not Panama City.", "They aren't Panama City and Costa Rica."])
+def test_what_denies_a_line_is_not_held_by_it(answer: str) -> None:
+    assert not holds(answer, [NEIGHBOURS])
+    assert holds("Osk does not border Panama City.", ["text | Osk | | Osk does not border Panama City or Rome."])

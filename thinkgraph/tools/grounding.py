@@ -100,8 +100,13 @@ _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
 YES_OR_NO = frozenset({"yes", "no", "true", "false"})
 DERIVED = YES_OR_NO | {"supports", "refutes", "not enough info"}
 _SMALL = frozenset(
-    "a an and are as at be by for from in is it its of on or that the to was were with".split()  # noqa: SIM905
+    "a an and are as at be by for from he in is it its of on or she that the these they this those to was were with".split()  # noqa: SIM905
 )
+_LEADS_IN = re.compile(
+    r"(?:according to|based on) the (?:(?:given|provided|cited|knowledge) )?(?:evidence(?: lines?)?|lines?|context|facts|graph), ",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
 _ASKS_FOR = re.compile(rf"\b{QUESTION_WORDS}\b.*\?", re.IGNORECASE | re.DOTALL)
 _ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{AUXILIARIES}\b", re.IGNORECASE)
 _SIZES = "larg|small|great|long|short|young|old|bigg|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm"
@@ -361,7 +366,9 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
 
 def _words_held(answer: str, lines: Sequence[str], have: set[str]) -> bool:
     """Whether most content words of an answer, and of each name in it, are among the words of lines; a number is one word."""
-    plain = _ungrouped(answer)
+    if _DENIES.search(answer) and not any(map(_DENIES.search, lines)):
+        return False
+    plain = _ungrouped(_LEADS_IN.sub("", answer, count=1))
     words = [word for word in fold(plain).split() if word not in _SMALL]
     if _NUMBER.search(answer):
         have |= {part for line in lines for number in numbers(line) for part in number.split(".")}
