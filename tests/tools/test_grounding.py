@@ -417,3 +417,18 @@ def test_the_first_word_of_a_sentence_is_no_name(answer: str, *, held: bool) -> 
 def test_what_denies_a_line_is_not_held_by_it(answer: str) -> None:
     assert not holds(answer, [NEIGHBOURS])
     assert holds("Osk does not border Panama City.", ["text | Osk | | Osk does not border Panama City or Rome."])
+
+
+@pytest.mark.parametrize(
+    ("answer", "held"),
+    [
+        *((day, True) for day in ("31.1.1999", "31.01.1999", "1999年1月31日", "1999/1/31", "31/1/1999", "1/31/1999")),
+        *(
+            (day, False)
+            for day in ("30.1.1999", "1999年1月30日", "1999/3/1", "31.3.1999", "31.1.1998", "31/3/1999", "12/31/1999")
+        ),
+    ],
+)
+def test_a_day_is_held_in_digits(answer: str, *, held: bool) -> None:
+    assert holds(answer, ["(Osk) -[founded]-> (1999-01-31)"]) is held
+    assert not holds("1.2.1999", ["(Osk) -[founded]-> (1999-01-02)"]), "points put the day first"

@@ -107,6 +107,8 @@ _LEADS_IN = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+"""A day, or a month and a day."""
 _ASKS_FOR = re.compile(rf"\b{QUESTION_WORDS}\b.*\?", re.IGNORECASE | re.DOTALL)
 _ASKS_WHETHER = re.compile(rf"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?{AUXILIARIES}\b", re.IGNORECASE)
 _SIZES = "larg|small|great|long|short|young|old|bigg|deep|tall|wid|heavi|fast|rich|poor|cold|hott|warm"
@@ -358,7 +360,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
         return True
     if (measured := _IN_UNITS.fullmatch(bare)) and measured["unit"]:
         return any(_is_measured(measured, line) for line in lines)
-    if is_day(answer):
+    if is_day(answer) or _SLASHED.fullmatch(bare):
         # Its parts may stand in two other days.
         return any(is_day_in(answer, line) for line in lines)
     return _words_held(answer, lines, set(shown.split()))
@@ -392,7 +394,12 @@ def _ungrouped(text: str) -> str:
 
 
 def is_day_in(answer: str, text: str) -> bool:
-    """Whether an answer is nothing but a day that a text names, in whatever form: "1 April 1976" and 1976-04-01."""
+    """Whether an answer is nothing but a day that a text names, in whatever form: "1 April 1976" and 1976-04-01.
+
+    "4/1/1976" may be that day and the fourth of January.
+    """
+    if slashed := _SLASHED.fullmatch(answer.strip(" .")):
+        return any(is_day_in(slashed.expand(form), text) for form in (r"\1.\2.\3", r"\2.\1.\3"))
     return is_day(answer) and days_in(answer) <= days_in(text)
 
 

@@ -40,6 +40,12 @@ _NAMED_DAY = re.compile(
     rf"(?:(?P<day>{_DAY})\s+(?P<month>{_MONTH})|(?P<month_first>{_MONTH})\s+(?P<day_after>{_DAY})),?\s+(?P<year>\d{{4}})\b)",
     re.IGNORECASE,
 )
+_DIGITS_DAY = re.compile(
+    r"(?<![A-Za-z\d./-])(?:(?P<year>\d{4})(?:(?P<sign>[/.])|\s?年\s?)(?P<month>0?[1-9]|1[0-2])(?(sign)(?P=sign)|\s?月\s?)"
+    r"(?P<day>[12]\d|3[01]|0?[1-9])(?(sign)(?![\d./-])|\s?日)"
+    r"|(?P<day_first>[12]\d|3[01]|0?[1-9])\.(?P<month_second>0?[1-9]|1[0-2])\.(?P<year_last>\d{4})(?!\d|[./-]\d))"
+)
+"""A day in digits: "1999/1/31", "31.1.1999". With slashes and the year at the end the day may stand first or second: it is left out."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NUMBER_TEXT = r"[-+\u2212]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _NUMBER = re.compile(_NUMBER_TEXT)
@@ -73,17 +79,23 @@ def days_in(text: str) -> set[str]:
     """The days that a text names by year, month and day, in digits or in English, as ISO 8601 dates."""
     found = set()
     for named in _NAMED_DAY.finditer(text):
-        if not (day := named["iso"]):
-            month = _MONTHS.index((named["month"] or named["month_first"])[:3].casefold()) + 1
+        if not (iso := named["iso"]):
+            place = _MONTHS.index((named["month"] or named["month_first"])[:3].casefold()) + 1
             number = int(re.sub(r"\D", "", named["day"] or named["day_after"]))
-            day = f"{named['year']}-{month:02}-{number:02}"
-        found.add(day)
+            iso = f"{named['year']}-{place:02}-{number:02}"
+        found.add(iso)
+    for named in _DIGITS_DAY.finditer(text):
+        year, month, day = named.group("year", "month", "day")
+        if not year:
+            day, month, year = named.group("day_first", "month_second", "year_last")
+        found.add(f"{year}-{month:0>2}-{day:0>2}")
     return found
 
 
 def is_day(text: str) -> bool:
     """Whether a text is nothing but a day, see `days_in`."""
-    return value_kind(text.strip(" .")) == "date" and bool(days_in(text))
+    bare = text.strip(" .")
+    return bool(_DIGITS_DAY.fullmatch(bare)) or (value_kind(bare) == "date" and bool(days_in(bare)))
 
 
 def shortened(text: str) -> str:

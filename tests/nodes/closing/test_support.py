@@ -124,6 +124,17 @@ def test_other_alphabets() -> None:
     assert one("What is the capital?", "ankara", long)["kind"] == "sentence"
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "line", "kind"),
+    [
+        ("When was Total founded?", "28/3/1924", FOUNDED, "path"),
+        ("When was Total founded?", "1924年3月29日", FOUNDED, "none"),
+    ],
+)
+def test_days_in_digits(question: str, answer: str, line: str, kind: str) -> None:
+    assert one(question, answer, evidence(line))["kind"] == kind
+
+
 def test_communities() -> None:
     line = "(Panama) -[capital]-> (Panama City); -[borders]-> (Colombia) | (Baru) -[elevation m]-> (3475)"
     assert one("Which country borders Colombia?", "Panama", evidence(line))["kind"] == "path"
