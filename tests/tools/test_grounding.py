@@ -320,6 +320,15 @@ def test_a_number_may_be_told_in_a_few_words(answer: str) -> None:
     assert not holds(answer, ["(Osk) -[height m]-> (3457)"])
 
 
+@pytest.mark.parametrize(
+    ("answer", "relation"), [("3475米", "height m"), ("3,475 公里", "length km"), ("3475キロメートル", "length km")]
+)
+def test_a_number_has_its_unit_in_other_scripts(answer: str, relation: str) -> None:
+    assert holds(answer, [f"(Osk) -[{relation}]-> (3475)"])
+    assert not holds(answer, [f"(Osk) -[{relation}]-> (3457)"])
+    assert not holds(answer, ["(Osk) -[height ft]-> (3475)"])
+
+
 def test_a_number_in_a_sentence_is_one_word() -> None:
     assert holds("The height of Osk is 3,475 metres.", ["(Osk) -[height m]-> (3475)"])
     assert holds("The height of Osk is 3475.5 metres.", ["(Osk) -[height m]-> (3,475.5)"])

@@ -52,8 +52,8 @@ _OTHER_SIGNS = str.maketrans("\u066b\u066c", ".,")
 UNITS = {
     word: unit
     for unit, words in {
-        "km": "kilometers kilometer kilometres kilometre km",
-        "m": "meters meter metres metre m",
+        "km": "kilometers kilometer kilometres kilometre km 公里 キロメートル 킬로미터",
+        "m": "meters meter metres metre m 米 メートル 미터",
         "mi": "miles mile mi",
         "cm": "centimeters centimeter centimetres centimetre cm",
         "mm": "millimeters millimeter millimetres millimetre mm",
@@ -68,7 +68,7 @@ UNITS = {
         "l": "liters liter litres litre",
         "%": "percent pct %",
         "degree": "degrees degree",
-        "year": "years year",
+        "year": "years year 年 년",
         "month": "months month",
         "week": "weeks week",
         "day": "days day",
@@ -77,7 +77,7 @@ UNITS = {
         "second": "seconds second",
         "usd": "dollars dollar usd",
         "eur": "euros euro eur",
-        "person": "people persons inhabitants residents",
+        "person": "people persons inhabitants residents 人 명",
     }.items()
     for word in words.split()
 }
