@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.conftest import MODEL, QUESTION, Run
@@ -143,6 +144,20 @@ def test_what_failed_tells_nothing_and_what_was_kept_counts(ask: Run) -> None:
     assert Spent(2, None).add({"error": "no"}) == ""
     again = Spent(4, None, [record]).add(record)
     assert f"spent {2 * record['answer']['usage']['total']['calls']:.1f} calls" in again
+
+
+def test_what_one_method_costs_is_not_expected_of_another() -> None:
+    def record(method: str, calls: int) -> dict[str, Any]:
+        total = {"calls": calls, "input_tokens": 100 * calls, "output_tokens": calls, "cost": 0.0}
+        return {"answer": {"method": method, "usage": {"total": total, "models": ["offline"]}}}
+
+    spent = Spent(6, None, methods=2)
+    told = [spent.add(record(*one)) for one in [("direct", 1)] * 3 + [("tog2", 20)] * 3]
+    assert "; expected with direct 3.0 calls" in told[0]
+    assert "expected" not in told[2], "nothing tells yet what tog2 costs"
+    assert "; expected in all 63 calls" in told[3]
+    assert told[5].startswith("spent 63 calls")
+    assert "expected" not in told[5]
 
 
 def test_the_note_stands_behind_the_count() -> None:

@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
             done = bench.kept_results(file) if file else []
             _announce(plan, name, gold=gold, done=len(done))
-            spent = Spent(len(questions) * len(settings), prices, done)
+            spent = Spent(len(questions) * len(settings), prices, done, methods=len(settings))
             results = bench.run_bench(
                 plan,
                 progress=progress,

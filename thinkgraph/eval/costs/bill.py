@@ -74,28 +74,34 @@ def bill_of(answer: Answer, prices: Prices | None = None) -> Bill:
 class Spent:
     """What answers have cost so far, and what all of them will at that rate."""
 
-    def __init__(self, total: int, prices: Prices | None, before: Iterable[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self, total: int, prices: Prices | None, before: Iterable[Mapping[str, Any]] = (), *, methods: int = 1
+    ) -> None:
         """Start with what an earlier run has kept.
 
         Args:
             total: how many answers there will be.
             prices: additions to the built-in price table.
             before: records that may hold an `answer`.
+            methods: how many share the answers; one call of this one may be twenty of that one.
         """
-        self._total = total
+        self._each = total / methods
+        self._methods = methods
         self._prices = prices
-        self.bill = Bill()
+        self._bills: dict[str, Bill] = {}
         for record in before:
             self.add(record)
 
     def add(self, record: Mapping[str, Any]) -> str:
         """Count a record's answer, if it has one; what a progress line says then."""
-        if "answer" in record:
-            self.bill += bill_of(record["answer"], self._prices)
-        if not self.bill.answers:
+        if answer := record.get("answer"):
+            self._bills[answer["method"]] = self._bills.get(answer["method"], Bill()) + bill_of(answer, self._prices)
+        if not self._bills:
             return ""
-        share = self._total / self.bill.answers
-        words = f"spent {self.bill.words(self._prices)}"
-        if share <= 1:
+        words = f"spent {sum(self._bills.values(), Bill()).words(self._prices)}"
+        shares = [(bill, self._each / bill.answers) for bill in self._bills.values()]
+        if all(share <= 1 for _, share in shares):
             return words
-        return f"{words}; expected in all {self.bill.times(share, share).words(self._prices)}"
+        expected = sum((bill.times(share, share) for bill, share in shares), Bill()).words(self._prices)
+        of = "in all" if len(self._bills) == self._methods else f"with {', '.join(self._bills)}"
+        return f"{words}; expected {of} {expected}"
