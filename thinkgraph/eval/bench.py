@@ -69,6 +69,7 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
         for q in plan.questions
     ]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    known = _known_of(plan.model)
     return {
         "version": VERSION,
         "data": data,
@@ -83,7 +84,16 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
             name: resolve_settings(find_method(name).settings, settings).model_dump(mode="json")
             for name, settings in plan.methods.items()
         },
+        **({"models": known} if known else {}),
     }
+
+
+def _known_of(model: str | BaseChatModel | Models) -> dict[str, dict[str, Any]]:
+    """What the user says of the models and prompts depend on. A window corrected after a refusal makes no other bench."""
+    told = {one.name: dict(one.given) for one in model.clients()} if isinstance(model, Models) else {}
+    rooms = ("window", "max_output")
+    own = {name: {key: value for key, value in given.items() if key not in rooms} for name, given in told.items()}
+    return {name: given for name, given in own.items() if given}
 
 
 def kept_results(file: RecordFile) -> list[BenchResult]:

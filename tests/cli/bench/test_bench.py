@@ -278,6 +278,32 @@ def test_results_are_not_those_of_questions_changed_since(
         assert ("differ in questions_digest" in done.err) == bool(code)
 
 
+def test_results_are_not_those_of_a_model_of_which_something_else_is_known(
+    cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (
+        "bench",
+        "--data",
+        data,
+        "--kb",
+        kb,
+        "--model",
+        MODEL,
+        "--methods",
+        "direct",
+        "--out",
+        str(tmp_path / "out"),
+    )
+    with ModelServer(chat_model=OfflineChatModel()) as server:
+        use_server(server, monkeypatch)
+        for known, code in (({}, 0), ({"size": "small"}, 2), ({"window": 64_000}, 0)):
+            monkeypatch.setenv("THINKGRAPH_MODELS", json.dumps({MODEL: known, "openai:another": {"size": "small"}}))
+            done = cli(*words)
+            assert done.code == code
+            assert ("differ in models" in done.err) == bool(code)
+    assert len(server.calls) == len(QUESTIONS), "a window that was corrected goes on"
+
+
 def test_a_report_of_somebody_elses_is_not_written_over(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     words = ("bench", "--data", data, "--kb", kb, "--methods", "direct", "--report", str(tmp_path))
     (tmp_path / "report.md").write_text("mine", "utf-8")
