@@ -10,7 +10,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.pieces import Reading, ReadingTime, UnreadableError, cut
 from thinkgraph.ingest.documents.sources import Source
+from thinkgraph.tools.protocols import closed_on_error
 from thinkgraph.tools.sqlite.text_schema import clean
 
 FORMAT = "1"
@@ -95,8 +96,7 @@ class DocumentStore(AbstractContextManager["DocumentStore"]):
         address = path.resolve().as_uri() + ("" if write else "?mode=ro&immutable=1")
         try:
             self._db = sqlite3.connect(address, uri=True, isolation_level=None)
-            with ExitStack() as undo:
-                undo.callback(self._db.close)
+            with closed_on_error(self._db.close):
                 if write:
                     self._db.execute("PRAGMA synchronous = NORMAL")
                     self._db.executescript(_SCHEMA)
@@ -105,7 +105,6 @@ class DocumentStore(AbstractContextManager["DocumentStore"]):
                     raise KnowledgeError(
                         f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace"
                     )
-                undo.pop_all()
         except sqlite3.DatabaseError as error:
             raise KnowledgeError(
                 f"{path} is damaged ({error}); build the knowledge base again with --replace"
