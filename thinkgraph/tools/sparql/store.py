@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +11,7 @@ from cachetools import TTLCache
 
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
+from thinkgraph.tools.kb_files import json_hash
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.protocols import Closing
 from thinkgraph.tools.sparql.describing import Describer
@@ -158,10 +157,9 @@ class SparqlGraphStore(Closing):
         # The total of all triples tells no number of these, unless there are none.
         told = found if asked == "all" else [0] * 4 if found == [0] else []
         counts = dict(zip(("triples", "relations", "literals", "entities"), told, strict=False))
-        mixed = json.dumps([self._settings, asked, found])
         return {
             "name": self._name,
-            "fingerprint": hashlib.blake2b(mixed.encode(), digest_size=16).hexdigest(),
+            "fingerprint": json_hash([self._settings, asked, found]),
             "entities": counts.get("entities", UNKNOWN),
             "literals": counts.get("literals", UNKNOWN),
             "triples": counts.get("triples", UNKNOWN),
