@@ -111,11 +111,11 @@ class ChromaTextStore(Closing):
         if self._owned and client is not None:
             client.close()
 
-    def _ask(self, call: Callable[[], Any]) -> Any:
+    def _ask(self, call: Callable[..., Any], *given: Any, **options: Any) -> Any:
         if self._client is None:
             raise StoreError(f"the Chroma collection {self._name!r} is closed")
         with _chroma_errors(StoreError, f"the Chroma collection {self._name!r} failed"):
-            return call()
+            return call(*given, **options)
 
     def info(self) -> TextInfo:
         """Name, fingerprint and counts; the first call, and each after the number of documents changed, reads them all.
@@ -159,7 +159,7 @@ class ChromaTextStore(Closing):
         vector = self._embed([query])[0]
         scores: dict[str, float] = {}
         for some in chunks(wanted, _ENTITIES_AT_ONCE):
-            found = self._get(where=self._about(some), include=["embeddings"])
+            found = self._ask(self._collection.get, where=self._about(some), include=["embeddings"])
             scores.update(zip(found["ids"], _cosines(found["embeddings"], vector), strict=True))
         return self._nearest([scores], limit)[0]
 
@@ -172,12 +172,10 @@ class ChromaTextStore(Closing):
             return [[] for _ in queries]
         vectors = self._embed(queries)
         if self._ask(self._collection.count) <= _WITHOUT_INDEX:
-            every = self._get(include=["embeddings"])
+            every = self._ask(self._collection.get, include=["embeddings"])
             rows = [(every["ids"], every["embeddings"])] * len(vectors)
         else:
-            near = self._ask(
-                lambda: self._collection.query(query_embeddings=vectors, n_results=limit, include=["embeddings"])
-            )
+            near = self._ask(self._collection.query, query_embeddings=vectors, n_results=limit, include=["embeddings"])
             rows = list(zip(near["ids"], near["embeddings"], strict=True))
         scored = [
             dict(zip(ids, _cosines(embeddings, vector), strict=True))
@@ -208,7 +206,7 @@ class ChromaTextStore(Closing):
             return embed_array(self._embedder, queries)
         # The collection's own embedding function has no public way in; this one has been there since Chroma 0.4.
         try:
-            vectors = self._ask(lambda: self._collection._embed(list(queries), is_query=True))  # noqa: SLF001
+            vectors = self._ask(self._collection._embed, list(queries), is_query=True)  # noqa: SLF001
         except StoreError:
             raise
         except Exception as error:
@@ -219,11 +217,8 @@ class ChromaTextStore(Closing):
             ) from error
         return np.asarray(vectors, np.float32)
 
-    def _get(self, **arguments: Any) -> Any:
-        return self._ask(lambda: self._collection.get(**arguments))
-
     def _read(self, **arguments: Any) -> list[Passage]:
-        found = self._get(include=["documents", "metadatas"], **arguments)
+        found = self._ask(self._collection.get, include=["documents", "metadatas"], **arguments)
         parts = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
         return [self._keys.passage(*part) for part in parts]
 
