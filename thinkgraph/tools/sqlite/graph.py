@@ -128,23 +128,21 @@ class SqliteGraphStore(Closing):
             try:
                 with self._file.connection() as db:
                     meta: dict[str, str] = dict(db.execute("SELECT name, value FROM meta").fetchall())
-                version = int(meta["format"])
-                if version == schema.GRAPH_FORMAT:
-                    self._info: GraphInfo = {
-                        "name": meta["name"],
-                        "fingerprint": meta["fingerprint"],
-                        "entities": int(meta["entities"]),
-                        "literals": int(meta["literals"]),
-                        "triples": int(meta["triples"]),
-                        "relations": int(meta["relations"]),
-                    }
-                    self._prefix = meta["literal_prefix"]
+                if (version := int(meta["format"])) != schema.GRAPH_FORMAT:
+                    again = "build it again with `thinkgraph kb build`"
+                    verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else again
+                    raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
+                self._info: GraphInfo = {
+                    "name": meta["name"],
+                    "fingerprint": meta["fingerprint"],
+                    "entities": int(meta["entities"]),
+                    "literals": int(meta["literals"]),
+                    "triples": int(meta["triples"]),
+                    "relations": int(meta["relations"]),
+                }
+                self._prefix = meta["literal_prefix"]
             except (KeyError, ValueError):
                 raise StoreError(f"{path} is not a finished graph; build the knowledge base again") from None
-            if version != schema.GRAPH_FORMAT:
-                again = "build it again with `thinkgraph kb build`"
-                verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else again
-                raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
 
     def close(self) -> None:
         """Close the file; using the store afterwards raises `StoreError`."""
