@@ -286,9 +286,6 @@ class Knowledge(Closing):
         manifest, graph = _opened(folder)
         self = cls.__new__(cls)
 
-        def make_embedder() -> Embedder:
-            return _load_embedder(kb_files.encoder_spec(folder, manifest, trust=trust))
-
         def make_store(file: str, counts: kb_files.TextCounts | kb_files.EntityCounts | None) -> TextStore | None:
             if counts is None or file not in manifest["files"]:
                 return None
@@ -307,7 +304,7 @@ class Knowledge(Closing):
             text=lambda: make_store(kb_files.TEXT, manifest["text"]),
             index=lambda: make_store(kb_files.ENTITIES, manifest["linking"]),
             linker=self._standard_linker,
-            embedder=make_embedder,
+            embedder=lambda: _load_embedder(kb_files.encoder_spec(folder, manifest, trust=trust)),
         )
         # Open already, so that a damaged graph is found now and close() closes it.
         self._parts["graph"] = graph
