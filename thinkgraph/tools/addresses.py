@@ -28,11 +28,7 @@ def _without_password(login: re.Match[str]) -> str:
 
 
 def local_path(given: Path | str, what: str) -> Path:
-    """A path of this machine, with the home folder for `~`.
-
-    Args:
-        given: the path.
-        what: a file or a folder, for the error.
+    """A path of this machine, with the home folder for `~`; `what` it is, a file or a folder, is for the error.
 
     Raises:
         UsageError: it is an address. As a path, its password would be shown.

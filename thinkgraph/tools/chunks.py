@@ -16,10 +16,7 @@ _ABBREVIATED = 4
 def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     """Offsets (start, end) in characters of chunks of at most `size`, cut at sentence ends where there are any.
 
-    Args:
-        text: the passage.
-        size: longest chunk.
-        overlap: about how many characters a chunk repeats of the one before; less than `size`.
+    A chunk repeats about `overlap` characters of the one before; these are less than `size`.
     """
     if len(text) <= size:
         return [(0, len(text))] if text else []
@@ -45,12 +42,7 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
 
 
 def sentence_offsets(text: str, size: int) -> list[tuple[int, int]]:
-    """Offsets (start, end) in characters of the sentences of a text. One longer than `size` is cut as `chunk_offsets` cuts.
-
-    Args:
-        text: the passage.
-        size: longest chunk.
-    """
+    """Offsets (start, end) in characters of the sentences of a text. One longer than `size` is cut as `chunk_offsets` cuts."""
     spans = []
     start = seen = signs = 0
     for end in [*(found.end() for found in _SENTENCE.finditer(text)), len(text)]:

@@ -44,11 +44,7 @@ def read_nodes(path: Path, facts: Facts, rejects: Rejects) -> Iterator[TripleRow
     """The neighbours of all nodes as triples, their features as values; names and types go to `facts`.
 
     Neighbours may be grouped by a number (how often a case cites another): it becomes the qualifier "count".
-
-    Args:
-        path: plain, gzip or bzip2.
-        facts: takes each node's name and type.
-        rejects: takes what is no node, and a file that is cut off.
+    What is no node, and a file that is cut off, go to `rejects`.
 
     Raises:
         KnowledgeError: the file cannot be read.

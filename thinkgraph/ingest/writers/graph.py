@@ -35,10 +35,7 @@ class GraphCounts(StatementCounts):
 def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Sequence[str]]) -> None:
     """Write a graph without triples, in which `SqliteGraphStore` finds entities of a graph that lies elsewhere by name.
 
-    Args:
-        path: the new file.
-        labels: the label of each entity, by its id.
-        aliases: further names, by id.
+    Labels and further names are by the entities' ids.
     """
     try:
         with TripleLoader(path) as loader:

@@ -113,11 +113,9 @@ class LocalGraph:
         self._place = place
 
     def candidates(self, cells: Cells, *, known: Collection[str] = ()) -> list[Cell]:
-        """The cells next to the centre, without the centre's nodes, by their first node.
+        """The cells next to the centre, of a partition of `links`, without the centre's nodes, by their first node.
 
-        Args:
-            cells: a partition of `links`.
-            known: ids of the triples that the chain states already.
+        `known` are the ids of the triples that the chain states already.
         """
         centre, stated = {self._place[node] for node in self.centre}, frozenset(known)
         near = {other for node in centre for other in self.links.near[node]}

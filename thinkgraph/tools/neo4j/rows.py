@@ -126,10 +126,7 @@ class Neo4jReader:
     def scan(self, query: str, advice: Sequence[str], **parameters: Any) -> list[Row]:
         """As `rows`, for a query that reads names or texts through: in the address's `scan` seconds, else in its `timeout`.
 
-        Args:
-            query: the query.
-            advice: what would make it fast, a line each.
-            parameters: of the query.
+        `advice` is what would make it fast, a line each.
 
         Raises:
             TimedOutError: it took longer. That nothing was found must not be concluded.

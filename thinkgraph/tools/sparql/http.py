@@ -87,14 +87,7 @@ class SparqlClient:
         login: tuple[str, str] | None = None,
         parameters: Mapping[str, str] | None = None,
     ) -> None:
-        """Send queries to `url` by POST.
-
-        Args:
-            url: the endpoint's address.
-            policy: limits on its requests.
-            login: user and password.
-            parameters: further form fields of every request.
-        """
+        """Send queries to `url` by POST, with user and password, and `parameters` as further form fields."""
         self.url = url
         self.host = urlsplit(url).netloc.rpartition("@")[2]
         self.name = f"the SPARQL endpoint {self.host}"
@@ -132,11 +125,7 @@ class SparqlClient:
         self._http.close()
 
     def select(self, query: str, *, page: bool = False) -> list[Bindings]:
-        """The solutions of a SELECT query.
-
-        Args:
-            query: the query.
-            page: whether it asks for one page of its solutions, which may be shorter than its limit.
+        """The solutions of a SELECT query, or with `page` one page of them, which may be shorter than its limit.
 
         Raises:
             RefusedError: the endpoint says that the query is wrong.
