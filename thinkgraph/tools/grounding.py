@@ -14,6 +14,7 @@ import regex
 from thinkgraph.prompts.lines import Item, ShownList, parse_item
 from thinkgraph.prompts.tasks import AUXILIARIES, QUESTION_WORDS
 from thinkgraph.tools.linking.lexical import PAIRED
+from thinkgraph.tools.linking.names import word_set
 from thinkgraph.tools.values import days_in, is_day
 
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
@@ -99,8 +100,8 @@ _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
 YES_OR_NO = frozenset({"yes", "no", "true", "false"})
 DERIVED = YES_OR_NO | {"supports", "refutes", "not enough info"}
-_SMALL = frozenset(
-    "a an and are as at be by for from he in is it its of on or she that the these they this those to was were with".split()  # noqa: SIM905
+_SMALL = word_set(
+    "a an and are as at be by for from he in is it its of on or she that the these they this those to was were with"
 )
 _LEADS_IN = re.compile(
     r"(?:according to|based on) the (?:(?:given|provided|cited|knowledge) )?(?:evidence(?: lines?)?|lines?|context|facts|graph), ",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.ingest.documents.pieces import Headings, Piece, Reading, UnreadableError, pieces_of
-from thinkgraph.ingest.documents.words import listed
+from thinkgraph.tools.linking.names import word_set
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -199,19 +199,19 @@ _MEANT = {
 }
 """Encodings that pages declare, by Python's names, with those that browsers read them in (WHATWG Encoding, section 4.2)."""
 _HEAD_BYTES = 4096
-_SILENT = listed(
+_SILENT = word_set(
     "script style noscript template svg math nav aside footer button select option iframe object canvas dialog menu audio "
     "video map"
 )
 """Elements that hold no words of the page itself."""
-_BLOCKS = listed(
+_BLOCKS = word_set(
     "address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer form "
     "header hr legend li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul"
 )
-_PAGE = listed("html body main article")
+_PAGE = word_set("html body main article")
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_ROLES = listed("navigation banner contentinfo search complementary dialog alert menu menubar toolbar")
-_NAMES = listed(
+_ROLES = word_set("navigation banner contentinfo search complementary dialog alert menu menubar toolbar")
+_NAMES = word_set(
     "nav navbar navigation menu sidebar footer cookie cookies breadcrumb breadcrumbs advert advertisement ads share sharing "
     "social newsletter popup modal skip pagination pager noprint navbox toc metadata onetrust cookiebanner cky cmplz"
 )

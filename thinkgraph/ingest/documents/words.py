@@ -8,38 +8,33 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
+from thinkgraph.tools.linking.names import word_set
 from thinkgraph.tools.linking.names import words as name_words
 
-
-def listed(words: str, sign: str | None = None) -> frozenset[str]:
-    """The words of a text as a set."""
-    return frozenset(words.split(sign))
-
-
-CONNECTORS = listed(
+CONNECTORS = word_set(
     "of de del della di da do dos das du des der den van von la le les el al bin ibn zu zur for y auf the d l"
 )
 """Small words inside names."""
 
-HYPHENED = listed(
+HYPHENED = word_set(
     "based born like style speaking era wide led owned backed area bound made related free class trained educated registered "
     "listed raised language type shaped size level only oriented minded friendly built run held style inspired themed time"
 )
 """Words that follow a name after a hyphen and are not part of it ("London-based")."""
 
-DATES = listed(
+DATES = word_set(
     "january february march april may june july august september october november december monday tuesday wednesday "
     "thursday friday saturday sunday jan feb mar apr jun jul aug sep sept oct nov dec century bc bce ad ce am pm"
 )
 """Words of dates that are written with a capital."""
 
-PARTS = listed(
+PARTS = word_set(
     "chapter section figure fig table page appendix step part equation note exhibit annex article volume item question "
     "exercise"
 )
 """Words that name a place in the document, not a thing, when a number follows ("Figure 3")."""
 
-OPENERS = STOP_WORDS | listed(
+OPENERS = STOP_WORDS | word_set(
     "although however despite since though unlike like among amongst upon within without along throughout during following "
     "according meanwhile moreover furthermore nevertheless therefore thus hence instead finally eventually originally "
     "initially subsequently currently today later early earlier recently several many some few every another such once "
@@ -49,23 +44,23 @@ OPENERS = STOP_WORDS | listed(
 )
 """Words that begin sentences but no names."""
 
-ABBREVIATIONS = listed(
+ABBREVIATIONS = word_set(
     "mr mrs ms dr st prof sr jr rev hon gen col capt lt sgt sen rep gov pres inc ltd co corp no nos vol vs etc eg ie al ca "
     "approx dept est fig mt ft ph vgl bzw nr bd str mme mlle sra dra"
 )
 """Words after which a full stop does not end the sentence."""
 
-PERSON_TITLES = listed(
+PERSON_TITLES = word_set(
     "president king queen prince princess emperor empress sir lord lady dr doctor prof professor general colonel captain "
     "major lieutenant sergeant admiral senator governor minister chancellor mayor judge justice pope bishop archbishop "
     "cardinal mr mrs ms miss rev reverend herr frau monsieur madame"
 )
 """Words before a person's name."""
 
-LEGAL_FORMS = listed("inc incorporated corp corporation ltd llc plc gmbh ag sa co kg bv nv oy ab")
+LEGAL_FORMS = word_set("inc incorporated corp corporation ltd llc plc gmbh ag sa co kg bv nv oy ab")
 """Words after a company's name."""
 
-GENERIC = listed(
+GENERIC = word_set(
     "introduction,abstract,summary,overview,contents,table of contents,conclusion,conclusions,references,bibliography,notes,"
     "see also,external links,further reading,background,discussion,results,methods,appendix,faq,readme,index,untitled,"
     "document,home,changelog,license,getting started,installation,usage,examples,acknowledgements",

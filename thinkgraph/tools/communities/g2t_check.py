@@ -27,7 +27,7 @@ import regex
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_words import TextWord, quotations, same_word, sentences, spelt_out, words_in
-from thinkgraph.tools.linking.names import folded
+from thinkgraph.tools.linking.names import folded, word_set
 
 _ENOUGH = 0.5
 """Share of a label's words that a mention of it holds at least: "Bean" is Alan Bean, "John" is not Elton Hercules John."""
@@ -39,8 +39,8 @@ _WITHIN_NAME = regex.compile(
 )
 """What may stand between two capitalised words of one name: "William M. O. Dawson", "University of the Andes"."""
 _TITLES = frozenset({"mr", "mrs", "ms", "dr", "aka"})
-_LEANING = frozenset(
-    "it its he his him she her they their them there here this these that which who whom whose where both also".split()  # noqa: SIM905
+_LEANING = word_set(
+    "it its he his him she her they their them there here this these that which who whom whose where both also"
 )
 """Words by which a sentence speaks of what an earlier one named."""
 _SHOWN = 160

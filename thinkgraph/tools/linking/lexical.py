@@ -8,7 +8,7 @@ from collections import Counter
 
 import regex
 
-from thinkgraph.tools.linking.names import normal_name
+from thinkgraph.tools.linking.names import normal_name, word_set
 
 # Scripts written without spaces: Han, kana, and the South-East Asian ones. Hangul has spaces but agglutinates.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -23,15 +23,13 @@ PAIRED = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _VOWEL = re.compile("[aeiouy]")
 
-STOP_WORDS = frozenset(
-    (  # noqa: SIM905 - a list would take a line for each
-        "a about after all also am an and any are as at be because been before being between both but by can "
-        "could did do does during each for from had has have having he her here hers him his how i if in into "
-        "is it its itself just many may me might more most much must my no nor not of off on one only or "
-        "other our out over own same shall she should so some such than that the their them then there these "
-        "they this those through to too under until up us very was we were what when where which while who "
-        "whom whose why will with would you your"
-    ).split()
+STOP_WORDS = word_set(
+    "a about after all also am an and any are as at be because been before being between both but by can "
+    "could did do does during each for from had has have having he her here hers him his how i if in into "
+    "is it its itself just many may me might more most much must my no nor not of off on one only or "
+    "other our out over own same shall she should so some such than that the their them then there these "
+    "they this those through to too under until up us very was we were what when where which while who "
+    "whom whose why will with would you your"
 )
 """English function words: never a mention by themselves, and no evidence that two texts are about the same."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
-from thinkgraph.tools.linking.names import normal_name
+from thinkgraph.tools.linking.names import normal_name, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,9 +47,7 @@ _SENTENCE_END = re.compile(
 _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
 _ELISION = re.compile(r"^[A-Za-z]{1,4}['\u2019](?=\w{2})")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
-_CONNECTORS = frozenset(
-    "of the and de da do dos del der den di du la le les van von y e al el bin ibn for in on".split()  # noqa: SIM905
-)
+_CONNECTORS = word_set("of the and de da do dos del der den di du la le les van von y e al el bin ibn for in on")
 """Small words within names."""
 
 

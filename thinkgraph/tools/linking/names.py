@@ -7,15 +7,19 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+
+def word_set(words: str, sign: str | None = None) -> frozenset[str]:
+    """The words of a text as a set."""
+    return frozenset(words.split(sign))
+
+
 _WORD = re.compile(r"[^\W_]+")
 _MARKS = dict.fromkeys(range(0x300, 0x370))
 _LOCAL_NAME = re.compile(
     r"(?:https?://[^/?#]+/(?:[^?#]*/)?|(?:https?|file)://[^#]*(?P<mark>\#)|urn:(?:[^#?]*:))(?P<name>[^/?#]+)"
 )
 _PAGE = re.compile(r"\.(?:html?|php|aspx?|jsp|pdf|xml|jpe?g|png|svg|gif)$", re.IGNORECASE)
-_SMALL = frozenset(
-    "a an and at by de der des di du for from in la le les of on or the to und van von y".split()  # noqa: SIM905
-)
+_SMALL = word_set("a an and at by de der des di du for from in la le les of on or the to und van von y")
 """Words in small letters within titles."""
 _INITIALS = re.compile(r"((?:[^\W\d_]\.\s?)+[^\W\d_]?\.?|[A-Z]{2,4})(\s.*)?")
 """A name that begins with the first letters of words, and the rest of it."""

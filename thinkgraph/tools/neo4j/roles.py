@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thinkgraph.tools.linking.names import word_set
+
 GENERIC = frozenset(
     {"entity", "node", "thing", "resource", "object", "concept", "item", "individual", "vertex", "kg builder"}
 )
@@ -25,10 +27,8 @@ _BEST = {"name": 4.0, "title": 3.8, "label": 3.8}
 _BEST |= dict.fromkeys(("fullname", "displayname", "preflabel", "canonicalname"), 3.9)
 _NAMING = frozenset({"name", "title", "label"})
 _SINGULAR = {"names": "name", "titles": "title"}
-_BESIDE = frozenset(
-    (  # noqa: SIM905 - a list would take a line for each
-        "first last given family middle sur maiden contact user file short nick ship type status class brand original"
-    ).split()
+_BESIDE = word_set(
+    "first last given family middle sur maiden contact user file short nick ship type status class brand original"
 )
 """Words before "name" that make it the name of something else, or a part of one."""
 _GIVEN, _FAMILY = ("first", "given", "fore"), ("last", "family", "sur")
@@ -36,21 +36,19 @@ _CODES = frozenset(
     {"code", "symbol", "iso", "abbreviation", "acronym", "handle", "username", "slug", "email", "login", "isbn"}
 )
 _IDS = frozenset({"id", "key", "uid", "uuid", "guid", "identifier", "number", "no", "nr", "iri", "uri", "url"})
-_ALIASES = frozenset(
-    (  # noqa: SIM905 - as above
-        "alias aliases altlabel altlabels altname altnames alternativename alternativenames alternatename alternatenames "
-        "alternativelabel alternativelabels synonym synonyms aka akas alsoknownas othername othernames nickname nicknames"
-    ).split()
+_ALIASES = word_set(
+    "alias aliases altlabel altlabels altname altnames alternativename alternativenames alternatename alternatenames "
+    "alternativelabel alternativelabels synonym synonyms aka akas alsoknownas othername othernames nickname nicknames"
 )
-_DESCRIPTIONS = (  # noqa: SIM905 - as above
+_DESCRIPTIONS = (  # noqa: SIM905 - a list would take a line for each
     "description shortdescription desc summary definition abstract overview comment about bio biography"
 ).split()
 """Best first."""
 _TEXT_KEYS = frozenset(
     {"text", "content", "pagecontent", "body", "chunk", "passage", "paragraph", "sentence", "fulltext"}
 )
-_TEXT_LABELS = frozenset(
-    "chunk|passage|paragraph|sentence|snippet|fragment|text|text unit|text chunk|document chunk".split("|")  # noqa: SIM905 - as above
+_TEXT_LABELS = word_set(
+    "chunk|passage|paragraph|sentence|snippet|fragment|text|text unit|text chunk|document chunk", "|"
 )
 _SPEAKING = frozenset({"mention", "mentions", "mentioned", "about", "describes", "discusses", "refers", "extracted"})
 """Words of the types of relationships that lead from a text to what it speaks of."""
