@@ -233,5 +233,6 @@ def test_what_both_have_is_joined_to_both() -> None:
 def test_what_both_is_asked_of_is_no_answer() -> None:
     assert against(SHARED, "Mexico", cited=BORDERS) == "the question asks for country, and Mexico is what it asks about"
     assert against(SHARED, "Mexico", "Guatemala", cited=BORDERS).endswith("and Mexico is what it asks about")
+    assert against(SHARED, "Belize", "Mexico", cited=BORDERS).endswith("and Mexico is what it asks about")
     assert against("Which of both, Mexico or Belize, borders Guatemala?", "Belize", cited=BORDERS) == ""
     assert against("Which one of Mexico and Belize borders Guatemala?", "Belize", cited=BORDERS) == ""

@@ -40,7 +40,7 @@ from thinkgraph.prompts.tasks import asks_yes_or_no
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, Step, both_ends, ends_of, far_end
-from thinkgraph.tools.grounding import YES_OR_NO, fold, may_name_answer, naming
+from thinkgraph.tools.grounding import YES_OR_NO, asks_shared, fold, may_name_answer, naming
 from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
@@ -95,8 +95,9 @@ def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown:
     if len(answers) > 1 and counted_noun(walk.question) and not any(map(_tells_how_many, map(fold, answers))):
         return f"the question asks how many, and {len(answers)} names are given"
     asks = walk.compares or asks_for_something(walk.question)
-    if asks and not may_name_answer(walk.question) and all(walk.is_asked_about(fold(one), asked) for one in answers):
-        return _words(asked, answers[0], "what it asks about")
+    about = [one for one in answers if asks and walk.is_asked_about(fold(one), asked)]
+    if about and not may_name_answer(walk.question) and (len(about) == len(answers) or asks_shared(walk.question)):
+        return _words(asked, about[0], "what it asks about")
     return ""
 
 
