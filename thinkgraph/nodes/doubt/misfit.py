@@ -95,9 +95,11 @@ def _by_form(answers: Sequence[str], asked: AskedKind | None, walk: Walk, shown:
     if len(answers) > 1 and counted_noun(walk.question) and not any(map(_tells_how_many, map(fold, answers))):
         return f"the question asks how many, and {len(answers)} names are given"
     asks = walk.compares or asks_for_something(walk.question)
-    about = [one for one in answers if asks and walk.is_asked_about(fold(one), asked)]
-    if about and not may_name_answer(walk.question) and (len(about) == len(answers) or asks_shared(walk.question)):
-        return _words(asked, about[0], "what it asks about")
+    if asks and not may_name_answer(walk.question):
+        about = [one for one in answers if walk.is_asked_about(fold(one), asked)]
+        # Among those who play with Ann may be Ann; what both have is neither of the two.
+        if len(about) == len(answers) or (about and asks_shared(walk.question)):
+            return _words(asked, about[0], "what it asks about")
     return ""
 
 
