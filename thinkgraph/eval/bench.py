@@ -89,11 +89,13 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
 
 
 def _known_of(model: str | BaseChatModel | Models) -> dict[str, dict[str, Any]]:
-    """What the user says of the models and prompts depend on. A window corrected after a refusal makes no other bench."""
-    told = {one.name: dict(one.given) for one in model.clients()} if isinstance(model, Models) else {}
-    rooms = ("window", "max_output")
-    own = {name: {key: value for key, value in given.items() if key not in rooms} for name, given in told.items()}
-    return {name: given for name, given in own.items() if given}
+    """By model, what the user says of it that makes another bench; a window corrected after a refusal does not."""
+    clients = model.clients() if isinstance(model, Models) else []
+    known = {
+        one.name: {key: value for key, value in one.given.items() if key not in {"window", "max_output"}}
+        for one in clients
+    }
+    return {name: given for name, given in known.items() if given}
 
 
 def kept_results(file: RecordFile) -> list[BenchResult]:
