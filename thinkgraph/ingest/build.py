@@ -108,7 +108,7 @@ def build_kb(
         aliases: a JSON object {entity: [alias, …]}.
         entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
         name: for people; by default the folder's.
-        embedder: a name, or an object (which opens the base again, too); by default the bundled one.
+        embedder: a name, or an embedder or `Embeddings` (then given again to open the base); by default the bundled one.
         literal_relations: relations all of whose objects are literals.
         detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
         index: whether entities can be linked by meaning too.
