@@ -257,7 +257,6 @@ RDF_XML = """<?xml version="1.0"?>
     [
         ("x.rdf", RDF_XML),
         ("x.owl", RDF_XML),
-        ("x.nq", "<http://e/a> <http://e/p> <http://e/b> <http://e/g> .\n"),
         ("x.trig", "@prefix : <http://e/> . :g { :a :p :b }"),
         ("x.ttl", "\ufeff<http://e/a> <http://e/p> <http://e/b> ."),
         ("x.jsonld", '{"@id": "http://e/a", "http://e/p": {"@id": "http://e/b"}}'),
@@ -267,6 +266,18 @@ def test_other_forms_of_rdf(tmp_path, name, text):
     assert read(tmp_path, text, name)[0] == [("http://e/a", "http://e/p", "http://e/b", (), None)]
     with pytest.raises(KnowledgeError, match=rf"^{name}(, line 1)?: .*[a-z]"):
         read(tmp_path, "<<< no", name)
+
+
+def test_a_bad_line_of_quads_costs_no_others(tmp_path):
+    """The whole file was refused, which of N-Triples it is not."""
+    good = ("<http://e/b>", '"l"@en', "_:b", '"1"^^<http://e/int>')
+    lines = [f"<http://e/a> <http://e/p> {end} {graph}." for end in good for graph in ("", "<http://e/g> ", "_:g ")]
+    rows, _, _, rejects = read(
+        tmp_path, "\n".join([*lines[:6], '<http://e/a> <http://e/p> "no end .', *lines[6:]]), "x.nq"
+    )
+    ends = [("http://e/b", None), ("l", "en"), ("_:f0.b", None), ("1", "int")]
+    assert [(row[2], row[4]) for row in rows] == [end for end in ends for _ in range(3)]
+    assert [(one["line"], one["kind"]) for one in rejects.kept] == [(7, "malformed")]
 
 
 def test_long_and_empty_literals_are_told(tmp_path):

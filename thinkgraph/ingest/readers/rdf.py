@@ -1,4 +1,4 @@
-"""Reads RDF: N-Triples line by line; Turtle, RDF/XML, N-Quads, TriG and JSON-LD by the parser of `pyoxigraph`."""
+"""Reads RDF: N-Triples and N-Quads line by line; Turtle, RDF/XML, TriG and JSON-LD by the parser of `pyoxigraph`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _FORMS = {
     ".trig": "TriG",
     ".jsonld": "JSON-LD",
 }
+_OF_LINES = ("N-Triples", "N-Quads")
 _NAMING: dict[str, tuple[Kind, int]] = {
     **{iri: ("label", rank) for rank, iri in enumerate(LABELS)},
     **{iri: ("alias", rank) for rank, iri in enumerate(ALIASES)},
@@ -40,8 +41,9 @@ _STATEMENT = re.compile(
     rf"\s*(?:{_IRI}|{_BLANK})\s*{_IRI}\s*(?:{_IRI}|{_BLANK}|"
     r'"([^"\\\n\r]*(?:\\.[^"\\\n\r]*)*)"(?:\^\^'
     + _IRI
-    + r"|@([A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(?:ltr|rtl))?)?)\s*\.\s*(?:\#.*)?"
+    + rf"|@([A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(?:ltr|rtl))?)?)\s*(?:(?:{_IRI}|{_BLANK})\s*)?\.\s*(?:\#.*)?"
 )
+"""A triple, perhaps with its graph."""
 _SUBJECT = re.compile(rf"\s*(?:{_IRI}|_:\S+)")
 _PREDICATE = re.compile(rf"\s*(?:{_IRI}|_:\S+)\s*{_IRI}")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
@@ -75,14 +77,14 @@ def read_rdf(path: Path, facts: Facts, rejects: Rejects, *, number: int = 0) -> 
     """The triples of one file. Labels, other names and descriptions go to `facts`; classes go there too.
 
     Entities are known by their IRIs, blank nodes by the file's `number` and their label. Malformed lines of N-Triples
-    go to `rejects`. The graphs of N-Quads and TriG are taken together.
+    and N-Quads go to `rejects`. The graphs of N-Quads and TriG are taken together.
 
     Raises:
-        KnowledgeError: the file cannot be read, what is not N-Triples is malformed, or its parser is not installed.
+        KnowledgeError: the file cannot be read, what has no lines is malformed, or its parser is not installed.
     """
     form = rdf_form(path) or "N-Triples"
     blank = f"_:f{number}."
-    found = _ntriples(path, blank, rejects) if form == "N-Triples" else _parsed(path, form, blank, rejects)
+    found = _of_lines(path, blank, rejects) if form in _OF_LINES else _parsed(path, form, blank, rejects)
     for line, (subject, predicate, end, datatype, language) in found:
         value = " ".join(end.split())
         if datatype is None:
@@ -103,7 +105,7 @@ def read_rdf(path: Path, facts: Facts, rejects: Rejects, *, number: int = 0) -> 
             yield subject, predicate, value, (), "" if name == "string" else name
 
 
-def _ntriples(path: Path, blank: str, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
+def _of_lines(path: Path, blank: str, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     for line, text in read_lines(path, rejects):
         found = _STATEMENT.fullmatch(text)
         if found is None:
@@ -111,7 +113,7 @@ def _ntriples(path: Path, blank: str, rejects: Rejects) -> Iterator[tuple[int, S
             if not stripped.startswith("#"):
                 rejects.add(path, line, _reason(stripped))
             continue
-        s, s_blank, p, o, o_blank, literal, datatype, language = found.groups()
+        s, s_blank, p, o, o_blank, literal, datatype, language, *_ = found.groups()
         try:
             if "\\" in text:
                 s, p, o, literal, datatype = (part and _unescaped(part) for part in (s, p, o, literal, datatype))
