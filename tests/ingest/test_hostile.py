@@ -119,6 +119,15 @@ def test_quotes_over_lines(build, tmp_path):
     assert (status, len(err)) == (REFUSED, 1)
 
 
+def test_lines_between_two_open_quotes_are_told(build, tmp_path):
+    """They became the object of the first one, and nothing was said of them."""
+    rows = [f"{i},r," + '"' * (i in (7, 90)) + f"x{i}" for i in range(100)]
+    (tmp_path / "t.csv").write_text("\n".join(["s,r,o", *rows, 'a,says,"two ""fine""\nlines"']) + "\n")
+    _, err, _ = build("--triples", tmp_path / "t.csv", "--no-index")
+    assert err[0] == "t.csv, line 9: malformed: a quote is opened and not closed; lines 9 to 92 are not used"
+    assert read_manifest(tmp_path / "kb")["graph"]["triples"] == 17
+
+
 def test_all_lines_that_an_open_quote_takes_are_told(build, tmp_path):
     rows = [f"{i},r," + '"' * (i == 7) + "x" * 100 for i in range(3000)]
     (tmp_path / "t.csv").write_text("\n".join(["s,r,o", *rows]) + "\n")

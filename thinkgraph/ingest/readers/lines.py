@@ -235,17 +235,19 @@ def cells_of(
             yield number, line.split(sign)
         return
     first = last = 0
-    raw = ""
+    row: list[str] = []
 
     def feed() -> Iterator[str]:
-        nonlocal first, last, raw
+        nonlocal first, last
         for last, raw in lines:
             first = first or last
-            yield raw + "\n"
+            row.append(raw + "\n")
+            yield row[-1]
 
     reader = csv.reader(feed(), delimiter=_DELIMITERS[form])
     while True:
         first = 0
+        row.clear()
         try:
             cells = next(reader)
         except StopIteration:
@@ -257,11 +259,19 @@ def cells_of(
             fault = long if "limit" in str(error) else error
             rejects.add(path, first, f"bad CSV: {fault} (is a quote left open?){lost}")
             continue
-        # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
-        if cells and last > first and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
+        # The reader ends a quote that is left open at the next one or at the file's end, and takes all lines to there for one cell.
+        if last > first and not _closed(row, _DELIMITERS[form]):
             rejects.add(path, first, f"a quote is opened and not closed; lines {first} to {last} are not used")
         elif len(cells) > 1 or any(map(str.strip, cells)):
             yield last, cells
+
+
+def _closed(row: Iterable[str], delimiter: str) -> bool:
+    """Whether each quote in the lines of a row ends where a cell does."""
+    try:
+        return bool(next(csv.reader(row, delimiter=delimiter, strict=True)))
+    except csv.Error:
+        return False
 
 
 def storable_text(value: object) -> str:
