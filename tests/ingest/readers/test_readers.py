@@ -159,6 +159,15 @@ def test_blank_qualifiers_say_nothing(tmp_path):
     assert rows_of(tmp_path / "t.jsonl", content) == [("a", "r", "b", (), None)] * 4
 
 
+def test_what_is_no_number_says_nothing(tmp_path):
+    """Tables have NaN where a cell is blank; it became the thing "nan"."""
+    rejects = Rejects()
+    rows = [{"o": "b", "since": float("nan")}, {"o": float("nan")}, {"s": float("inf"), "o": "b"}]
+    content = "\n".join(json.dumps({"s": "a", "p": "r", **one}) for one in rows)
+    assert rows_of(tmp_path / "t.jsonl", content, rejects) == [("a", "r", "b", (), None)]
+    assert [one["reason"] for one in rejects.kept] == ["object is empty or no text", "subject is empty or no text"]
+
+
 def test_a_qualifier_that_is_no_text_is_named(tmp_path):
     rejects = Rejects()
     content = "\n".join(json.dumps({"s": "a", "p": "r", "o": "b", "made": made}) for made in ({"by": "x"}, "y"))

@@ -51,6 +51,8 @@ _RDF = re.compile(
     r'(?:<[^<>\s]+>|_:\S+|".*"\S*)(?:\s+(?:<[^<>\s]+>|_:\S+))?\s*\.\s*$)'
 )
 """A line that only Turtle and its kin have. Commas, bars and tabs stand in them too, and are no cells' ends."""
+_JSON = json.JSONDecoder(parse_constant=lambda _: None)
+"""NaN and Infinity, which are no JSON, stand where a table has a blank cell."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -289,7 +291,7 @@ def read_objects(path: Path, rejects: Rejects) -> Iterator[tuple[int, dict[str, 
     """Line number and object of each line of a JSON Lines file."""
     for number, line in read_lines(path, rejects):
         try:
-            value = json.loads(line)
+            value = _JSON.decode(line)
         except (ValueError, RecursionError) as error:
             rejects.add(path, number, f"bad JSON: {error}")
             continue
