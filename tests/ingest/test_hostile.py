@@ -66,6 +66,7 @@ def build(tmp_path, capsys):
         (b"x" * 10_000_000, "1 column where 3 are needed"),
         (b"no separators here\n", "1 column"),
         (b'{"s": "a"', "bad JSON"),
+        (b"PK\x03\x04" + b"\0" * 100, "is a zip archive; unpack it"),
     ],
 )
 def test_unusable_triples(build, tmp_path, content, message):

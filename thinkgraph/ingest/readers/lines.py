@@ -179,7 +179,9 @@ def sample_of(path: Path) -> list[str]:
 
 
 def _check_narrow(path: Path, raw: bytes) -> None:
-    """Refuse a file whose first line is UTF-16, with a byte order mark or without."""
+    """Refuse a file whose first line is UTF-16, with a byte order mark or without, or a zip archive's."""
+    if raw.startswith(b"PK\x03\x04"):
+        raise KnowledgeError(f"{path} is a zip archive; unpack it, or save a spreadsheet as CSV")
     if raw.startswith(_UTF16):
         raise KnowledgeError(f"{path} is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
     if raw.count(b"\0") > _WIDE_SHARE * len(raw):
