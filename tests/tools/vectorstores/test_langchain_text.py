@@ -125,6 +125,14 @@ def test_what_a_vector_store_cannot_do_is_said_in_a_line():
         failing.search(["x"])
 
 
+def test_a_list_of_entities_may_have_blanks():
+    vectors = InMemoryVectorStore(Hashed())
+    vectors.add_documents([Document(id="1", page_content="a note", metadata={"about": [None, "", "danube", 7]})])
+    (passage,) = LangChainTextStore(vectors, entity_key="about").passages(["1"])
+    assert passage
+    assert passage["entities"] == ["danube", "7"]
+
+
 def test_a_filter_of_your_own():
     seen = []
 

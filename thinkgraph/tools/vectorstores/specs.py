@@ -25,9 +25,8 @@ class MetadataKeys(NamedTuple):
     def entities(self, metadata: Mapping[str, Any]) -> list[str]:
         """The ids of the entities that a document is about."""
         found = metadata.get(self.entity)
-        if found is None or found == "":
-            return []
-        return [str(one) for one in found] if isinstance(found, list | tuple | set) else [str(found)]
+        several = found if isinstance(found, list | tuple | set) else [found]
+        return [str(one) for one in several if one is not None and one != ""]
 
     def passage(self, id_: str, text: str | None, metadata: Mapping[str, Any] | None) -> Passage:
         """A document as a passage."""
