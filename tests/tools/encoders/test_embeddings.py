@@ -15,11 +15,13 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.testing.conformance.embedder import EmbedderConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
-from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder, split_words
+from thinkgraph.tools.encoders.embeddings import CachingEmbedder, embed_array, load_embedder, split_words
 from thinkgraph.tools.meter import Meter, count, count_round_trip, current_meter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from thinkgraph.tools.protocols import Embedder
 
@@ -215,6 +217,19 @@ class _Wrong:
 def test_vectors_that_are_none_are_the_embedders_fault(given: object, said: str) -> None:
     with pytest.raises(KnowledgeError, match=f"the embedder 'mine' must give one vector a text.*{re.escape(said)}"):
         embed_array(_Wrong(given), ["a", "b"])
+
+
+def test_a_model_that_gives_no_numbers_is_named() -> None:
+    """Its texts were taken for equal ones, of one direction."""
+
+    class Broken(CachingEmbedder):
+        def _load(self) -> None: ...
+
+        def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+            return np.full((len(texts), 3), np.nan, np.float32)
+
+    with pytest.raises(KnowledgeError, match=r"the embedder 'fp16' must give .* not finite"):
+        Broken("fp16").embed(["a", "b"])
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ class CachingEmbedder(ABC):
         """One unit vector per text, in order.
 
         Raises:
-            KnowledgeError: The model cannot be loaded or reached.
+            KnowledgeError: The model cannot be loaded or reached, or gives what are no vectors.
         """
         vectors: list[list[float]] = self.embed_array(texts).tolist()
         return vectors
@@ -139,7 +139,7 @@ class CachingEmbedder(ABC):
         """As `embed`, as one float32 array of shape (len(texts), dimensions).
 
         Raises:
-            KnowledgeError: The model cannot be loaded or reached.
+            KnowledgeError: The model cannot be loaded or reached, or gives what are no vectors.
         """
         if not texts:
             return np.empty((0, 0), np.float32)
@@ -152,7 +152,7 @@ class CachingEmbedder(ABC):
                 found.update(self._recall(missing))
                 missing = [text for text in missing if text not in found]
                 if missing:
-                    vectors = _unit(self._encode(self._model(), missing))
+                    vectors = _unit(_array(self, missing, self._encode(self._model(), missing)))
                     found.update(zip(missing, vectors, strict=True))
                     self.encoded += len(missing)
                     count(encoder_texts=len(missing))
@@ -280,13 +280,12 @@ class LangChainEmbedder(CachingEmbedder):
         except Exception as error:
             raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {first_line(error)}") from error
 
-    def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+    def _encode(self, model: Any, texts: list[str]) -> Any:
         try:
-            vectors = model.embed_documents(texts)
+            return model.embed_documents(texts)
         # As above: each provider has its own error for a server that is down.
         except Exception as error:
             raise KnowledgeError(f"the embeddings {self.name!r} failed: {first_line(error)}") from error
-        return _array(self, texts, vectors)
 
 
 def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
@@ -432,7 +431,6 @@ def _stretches(spans: Sequence[tuple[int, int]], most: int, overlap: int, longes
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     vectors = np.array(vectors, np.float32)
-    vectors[~np.isfinite(vectors).all(axis=1)] = 0
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     # A zero vector has no direction; any fixed one keeps the promise of unit length.
     flat = norms[:, 0] < np.finfo(np.float32).tiny
