@@ -79,6 +79,8 @@ GRAPH = FakeGraph(
         (entity("dead", "99 and 44/100% Dead", "film"), []),
         (entity("mo", "Mo' Money", "film"), []),
         (entity("coward", "The Assassination of Jesse James by the Coward Robert Ford", "film"), []),
+        *((entity(name, name, "language"), []) for name in ("C", "C++", "C#")),
+        (entity("disney", "Disney+", "channel"), []),
         (entity("a heist", "heist", "tag"), []),
         (entity("the heist", "Heist", "film"), []),
     ]
@@ -121,6 +123,10 @@ def test_mentions_as_people_write_them(text: str, first: str) -> None:
         ("who directed the movie Mo' Money", "mo"),
         ("Who starred in The Assassination of Jesse James by the Coward Robert Ford?", "coward"),
         ("which words describe the film Heist", "the heist"),
+        ("Who made C++?", "C++"),
+        ("who made C#", "C#"),
+        ("Who made C, and when?", "C"),
+        ("What is on Disney+?", "disney"),
     ],
 )
 def test_punctuation_and_length_hide_no_name(text: str, first: str) -> None:

@@ -37,8 +37,8 @@ _QUOTED = re.compile(
 _JOINT = re.compile(
     r"['\u2019]?[ \t\u00a0]*(?:\.\.\.|[-.,&/(:!?%\u2010-\u2015\u2026\u00b7])?[ \t\u00a0]*[('\u2018\u2019]?"
 )
-_END = re.compile(r"\.\.\.|[.!?%\u2026]")
-"""What may belong to a name behind its last word: "U.S.", "Yahoo!", "In a World..."."""
+_END = re.compile(r"\.\.\.|\+\+|[.!?%+#\u2026]")
+"""What may belong to a name behind its last word: "U.S.", "Yahoo!", "In a World...", "C++"."""
 # The dots of "L.A." end no sentence: nothing stands between them and the next word. Nor does that of "Mt. Kenya".
 _NOT_SHORT = r"(?<!\b[A-Z])(?<!\b(?:Dr|Ft|Jr|Mr|Ms|Mt|Sr|St))(?<!\bMrs)"
 _SENTENCE_END = re.compile(
