@@ -170,6 +170,15 @@ def test_html_is_not_left_out_for_the_name_of_what_holds_it(write, frame: str) -
     assert passages(read_html(write("x.html", page), None)) == wanted
 
 
+def test_html_marks_of_footnotes_are_no_part_of_names(write) -> None:
+    page = (
+        '<p>Turing met Joan Clarke<sup><a href="#cite_note-1">[1]</a></sup> and Max Newman<a href="#fn2"><sup>2</sup></a>'
+        ', 10<sup>3</sup> km from <a href="/b">the 4<sup>th</sup> Bletchley Park</a>.'
+    )
+    wanted = "Turing met Joan Clarke and Max Newman, 103 km from the 4th Bletchley Park."
+    assert passages(read_html(write("x.html", page), None)) == [("", wanted)]
+
+
 def test_html_sections_whose_ids_are_made_of_their_headings(write) -> None:
     page = (
         '<h1>Varn</h1><section id="metadata"><h2 id="sharing-data">Sharing data<span class="mw-editsection">[edit]'

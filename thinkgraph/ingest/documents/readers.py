@@ -342,6 +342,8 @@ def _is_silent(node: Any) -> bool:
         return False
     if tag in _SILENT or (tag == "header" and next(node.iterancestors("main", "article"), None) is None):
         return True
+    if tag == "sup":  # the mark of a footnote
+        return bool(node.xpath("(parent::a | .//a)[contains(@href, '#')]"))
     return given.get("role", "").lower() in _ROLES or "hidden" in given or "mw-editsection" in given.get("class", "")
 
 
