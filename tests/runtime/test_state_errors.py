@@ -16,6 +16,8 @@ from thinkgraph.graphs.build import Graph, MethodGraph
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 CASE = CASES["tog2"]
+ITEM = {"id": "a", "score": 1.0, "round": 0}
+PATH: Any = {"start": "Q1", "triples": []}
 
 
 @pytest.fixture
@@ -40,6 +42,12 @@ def paused() -> Graph:
         ({"round": "x"}, "'round': Input should be a valid integer"),
         ({"question": 7}, "'question': Input should be a valid string (it is 7)"),
         ({"evidence": {"a": {"id": 1}}}, "'evidence.a.id': Input should be a valid string (it is 1)"),
+        ({"evidence": {"a": {**ITEM, "kind": "path"}}}, "'evidence.a.path': Field required of a path"),
+        (
+            {"evidence": {"a": {**ITEM, "kind": "chunk", "path": PATH}}},
+            "'evidence.a.passage': Field required of a chunk",
+        ),
+        ({"evidence": {"a": {**ITEM, "kind": "community"}}}, "'evidence.a.triples': Field required of a community"),
         ({"evidence": 5}, "'evidence': Input should be a valid dictionary (it is 5)"),
         ({"calls": Overwrite(5)}, "'calls': Input should be a valid dictionary (it is 5)"),
         ({"manifest": 5}, "'manifest': Input should be a valid dictionary (it is 5)"),

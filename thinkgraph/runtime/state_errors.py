@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from thinkgraph.errors import RunError, StateFormError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.evidence import PARTS
 from thinkgraph.tools.protocols import misfit
 
 _LOST = (KeyError, IndexError, TypeError, AttributeError, ValueError)
@@ -90,6 +91,9 @@ def fault(state: Mapping[str, Any], schema: Any) -> str:
             form.validate_python(state[name])
         except ValidationError as error:
             return misfit(error, name)
+    for key, item in (state.get("evidence") or {}).items():
+        if lost := next((part for part in PARTS[item["kind"]] if part not in item), None):
+            return f"'evidence.{one_line(str(key))}.{lost}': Field required of a {item['kind']}"
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -58,6 +58,14 @@ class EvidenceItem(TypedDict):
     """Community: ids of its triples, and of those that join it to what it lies next to."""
     totals: NotRequired[list[ListLength]]
     """Community: where the graph holds more triples of a kind than it shows."""
+
+
+PARTS: Mapping[str, Sequence[str]] = {
+    "path": ("path", "tails"),
+    "chunk": ("path", "passage", "start", "end", "entity"),
+    "community": ("triples",),
+}
+"""What an item has of each kind."""
 
 
 def path_item(
