@@ -198,6 +198,54 @@ def test_branches_that_do_not_fit_are_refused(step: str, changed: Any, said: str
     assert graph.invoke(None, graph.update_state(config, {"question": values["question"]}))["answer"]
 
 
+HOP = {"entity": "zz", "relation": "r", "direction": "out", "score": 1.0, "count": 1, "triples": ["t"], "total": 1}
+END = {"hop": 99, "triple": "t"}
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "edit", "said"),
+    [
+        ("tog2", "context_retrieval", {"topics": []}, "'hops.0.entity': 'topics' has no '"),
+        ("paths", "context_retrieval", {"hops": [HOP]}, "'hops.0.entity': 'topics' has no 'zz'"),
+        ("tog2", "entity_prune", {"hops": []}, "there is no hop 0 (there are 0)"),
+        (
+            "tog2",
+            "entity_prune",
+            {"reached": [{**END, "id": "e", "label": "e", "literal": False}]},
+            "'reached.0.hop': there is no hop 99 (there are 1)",
+        ),
+        ("tog", "beam", {"topics": []}, "'hops.0.entity': 'topics' has no '"),
+        ("tog", "beam", {"scores": {"99|t": {**END, "score": 1.0}}}, "'scores.99|t.hop': there is no hop 99"),
+        ("fiske", "r_mapping", {"relations": {}}, "'relations."),
+        ("fiske", "entity_discovery", {"relations": {}}, "'relations."),
+        (
+            "fiske",
+            "entity_discovery",
+            {"mapped": {"1": {"group": "1", "pairs": [{"clue": 1, "option": "out|zz"}]}}},
+            "'relations.1': there is no 'out|zz'",
+        ),
+    ],
+)
+def test_steps_of_a_round_that_do_not_fit_are_refused(method: str, step: str, edit: dict[str, Any], said: str) -> None:
+    graph, config = before(method, step)
+    with pytest.raises(StateFormError) as raised:
+        graph.update_state(config, edit)
+    assert said in str(raised.value)
+    assert graph.invoke(None, config)["answer"]["answers"] == CASES[method].answers
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"), [("triples", "'expansions.0.triples': one for each node"), ("clues", "no clue 99")]
+)
+def test_an_expansion_that_does_not_fit_is_refused(cut: str, said: str) -> None:
+    graph, config = before("fiske", "outcomes")
+    whole = graph.get_state(config).values["expansions"]
+    edit = {"expansions": [{**one, cut: [] if cut == "triples" else [99]} for one in whole]}
+    with pytest.raises(StateFormError) as raised:
+        graph.update_state(config, edit)
+    assert said in str(raised.value)
+
+
 async def test_a_command_whose_parts_fit_goes_on() -> None:
     edit = {"mind_map": {"0.9": {**NODE, "id": "0.9"}}}
     graph, config = before("coggrag", "retrieve")
@@ -206,7 +254,7 @@ async def test_a_command_whose_parts_fit_goes_on() -> None:
     assert (await graph.ainvoke(Command(update=edit), config))["answer"]
 
 
-@pytest.mark.parametrize("method", ["coggrag", "fiske"])
+@pytest.mark.parametrize("method", ["coggrag", "fiske", "paths", "tog", "tog2"])
 def test_every_state_of_a_run_fits(method: str) -> None:
     graph, _ = before(method, "answer")
     unfit = graph.builder.unfit  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.doubt.judged import MOST_LOOKS
 from thinkgraph.nodes.tog2.backtrack import backtrack, exhausted
 from thinkgraph.nodes.tog2.context_retrieval import context_retrieval
-from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
+from thinkgraph.nodes.tog2.entity_discovery import entity_discovery, unfit
 from thinkgraph.nodes.tog2.entity_prune import entity_prune
 from thinkgraph.nodes.tog2.majority import majority
 from thinkgraph.nodes.tog2.precheck import precheck
@@ -130,6 +130,7 @@ def beam_search(run: NodeRunner, method: str, *own: NodeFunction) -> StateGraph[
     ]
     payloads = {"precheck": SampleTask, "relation_prune": RelationPruneTask}
     graph = state_graph(run, method, Tog2State, steps, roles=roles, decides="tog2.reason", payloads=payloads)
+    graph.unfit = unfit
     graph.add_edge("begin", "link_entities")
     graph.add_conditional_edges("link_entities", _after_link_entities, ["precheck", "topic_prune"])
     graph.add_edge("precheck", "majority")

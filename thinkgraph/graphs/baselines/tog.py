@@ -24,7 +24,7 @@ from thinkgraph.nodes.baselines.beam import beam
 from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
 from thinkgraph.nodes.baselines.entity_prune import entity_prune
 from thinkgraph.nodes.common.link_entities import link_entities
-from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
+from thinkgraph.nodes.tog2.entity_discovery import entity_discovery, unfit
 from thinkgraph.nodes.tog2.reason import STEER, reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
@@ -77,6 +77,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     steps = [link_entities, topic_prune, relation_prune, entity_discovery, entity_prune, beam, reason]
     payloads = {"relation_prune": RelationPruneTask, "entity_prune": EntityPruneTask}
     graph = state_graph(run, "tog", TogState, steps, roles=roles, decides="tog2.reason", payloads=payloads)
+    graph.unfit = unfit
     graph.add_edge("begin", "link_entities")
     graph.add_edge("link_entities", "topic_prune")
     graph.add_conditional_edges("topic_prune", _relation_prunes, ["relation_prune", "reason"])

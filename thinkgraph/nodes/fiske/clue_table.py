@@ -41,16 +41,33 @@ def unfit(state: FiskeState) -> str:
             return f"'branches.{key}.arrivals': there is no branch '{lost}' of an earlier round"
         marks = (mark["clue"] for mark in branch["marks"])
         numbers[f"branches.{key}"] = {*branch["explored"], *branch["remaining"], *marks}
+    numbers |= {f"expansions.{at}": set(one["clues"]) for at, one in enumerate(state.get("expansions") or ())}
     known = range(1, len(state.get("clues") or ()) + 1)
     for name, used in numbers.items():
         if strange := sorted(used.difference(known)):
             return f"'clues': there is no clue {strange[0]}, which '{name}' names (there are {len(known)})"
-    for at, expansion in enumerate(state.get("expansions") or ()):
+    return _unfit_walks(state)
+
+
+def _unfit_walks(state: FiskeState) -> str:
+    """As `unfit`, in what the open round maps and reaches."""
+    expansions = state.get("expansions") or ()
+    for at, expansion in enumerate(expansions):
         if lost := next((node for node in expansion["nodes"] if node not in state["labels"]), None):
             return f"'expansions.{at}.nodes': 'labels' has no '{lost}'"
-        if expansion["branch"] not in branches:
+        if len(expansion["triples"]) != len(expansion["nodes"]):
+            return f"'expansions.{at}.triples': one for each node ({len(expansion['nodes'])})"
+        if expansion["branch"] not in (state.get("branches") or {}):
             return f"'expansions.{at}.branch': there is no branch '{expansion['branch']}'"
-    return ""
+    if expansions:  # the options are nodes now
+        return ""
+    wanted = [(call["group"], option["id"]) for call in state.get("calls_to_make") or () for option in call["options"]]
+    wanted += [(one["group"], pair["option"]) for one in (state.get("mapped") or {}).values() for pair in one["pairs"]]
+    relations = state.get("relations") or {}
+    lacking = (
+        f"'relations.{group}': there is no '{key}'" for group, key in wanted if key not in relations.get(group, {})
+    )
+    return next(lacking, "")
 
 
 def clue_table(clues: Sequence[str], branches: Sequence[Branch]) -> list[ClueRow]:
