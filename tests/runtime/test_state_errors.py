@@ -246,6 +246,18 @@ def test_an_expansion_that_does_not_fit_is_refused(cut: str, said: str) -> None:
     assert said in str(raised.value)
 
 
+def test_a_chain_without_a_community_is_refused() -> None:
+    graph, config = before("fasttog", "reason")
+    with pytest.raises(StateFormError, match=r"'chains\.0\.communities': List should have at least 1 item"):
+        graph.update_state(config, {"chains": [{"number": 1, "starts": [], "communities": [], "ended": ""}]})
+
+
+def test_candidates_of_no_chain_are_not_asked_about() -> None:
+    graph, config = before("fasttog", "community_prune")
+    chains = [{**chain, "number": 9} for chain in graph.get_state(config).values["chains"]]
+    assert graph.invoke(None, graph.update_state(config, {"chains": chains}))["answer"]["status"]
+
+
 async def test_a_command_whose_parts_fit_goes_on() -> None:
     edit = {"mind_map": {"0.9": {**NODE, "id": "0.9"}}}
     graph, config = before("coggrag", "retrieve")

@@ -65,9 +65,9 @@ def _after_search(state: FastTogState) -> str | list[Send]:
 
 
 def _prunes(state: FastTogState) -> str | list[Send]:
-    if not state["candidates"]:
-        return "grow"
     asked = [(key, chain) for chain in state["chains"] if (key := str(chain["number"])) in state["candidates"]]
+    if not asked:
+        return "grow"
     # One call is kept back for Reason, whatever the fan-out uses.
     return [
         Send(

@@ -178,7 +178,7 @@ class Chain(TypedDict):
     number: int
     starts: list[str]
     """Ids of the subjects its header lies next to."""
-    communities: list[Community]
+    communities: Annotated[list[Community], Field(min_length=1)]
     """The header first."""
     ended: str
     """Why it grows no more; empty while it does. A chain that was left stays in the record."""
