@@ -394,6 +394,20 @@ def test_what_is_no_journal_is_refused_at_once(journal: Any) -> None:
         tg.build("kg_rag", knowledge="world", model="offline", journal=journal)
 
 
+@pytest.mark.parametrize("store", ["store.sqlite", {}, InMemoryStore])
+def test_what_is_no_store_is_refused_at_once(store: Any) -> None:
+    with pytest.raises(UsageError, match=r"^store= takes a LangGraph store.*`with … as store`$"):
+        tg.build("kg_rag", knowledge="world", model="offline", store=store)
+
+
+@pytest.mark.parametrize("prices", ["prices.yaml", 5, ["openai:x"]])
+def test_what_is_no_price_table_is_refused_at_once(prices: Any) -> None:
+    with pytest.raises(
+        UsageError, match=r"^prices: a price table has one line 'model: \[input, output\]' for each model$"
+    ):
+        tg.build("kg_rag", knowledge="world", model="offline", prices=prices)
+
+
 @pytest.mark.parametrize("ranker", ["bm25", object()])
 def test_what_is_no_ranker_is_refused_at_once(ranker: Any) -> None:
     with pytest.raises(UsageError, match=r"^ranker= takes a Ranker.*lacks.*score.*settings=\{'ranker': 'bm25'\}$"):

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -311,3 +312,9 @@ def test_an_unknown_role_is_named() -> None:
 
 def test_every_kind_is_known_by_its_name() -> None:
     assert all(name == kind.name for name, kind in KINDS.items())
+
+
+@pytest.mark.parametrize("folder", ["", 5, b"prompts"])
+def test_what_names_no_folder_is_refused(folder: Any) -> None:
+    with pytest.raises(PromptError, match=r"^prompt folder .+ is not a directory$"):
+        PromptLibrary(folder)

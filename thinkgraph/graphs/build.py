@@ -189,7 +189,7 @@ def build(
         journal: where replies are kept so that a resumed run never pays for one twice.
 
     Raises:
-        UsageError: an unknown method, a malformed model name, or what is no journal or ranker.
+        UsageError: an unknown method, a malformed model name, or what is no journal, ranker, store or price table.
         SettingsError: unknown or out-of-range settings.
         KnowledgeError: the knowledge cannot be opened.
         PromptError: a malformed prompt of your own.
@@ -197,7 +197,7 @@ def build(
     chosen = find_method(method)
     defaults = explicit(settings)
     resolve_settings(chosen.settings, defaults)
-    _check_parts(journal, ranker)
+    _check_parts(journal, ranker, store)
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
@@ -216,8 +216,8 @@ def build(
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
 
 
-def _check_parts(journal: object, ranker: object) -> None:
-    """Refuse what is no journal and no ranker before a run fails over it.
+def _check_parts(journal: object, ranker: object, store: object) -> None:
+    """Refuse what is no journal, no ranker and no store before a run fails over it.
 
     Raises:
         UsageError: naming what was given.
@@ -227,6 +227,11 @@ def _check_parts(journal: object, ranker: object) -> None:
         raise UsageError(
             f"journal= takes a journal, such as tg.SqliteJournal('journal.sqlite'), not {journal!r:.80}; a LangGraph store is "
             "given as store=, or as journal=tg.StoreJournal(store)"
+        )
+    if store is not None and not isinstance(store, BaseStore):
+        raise UsageError(
+            f"store= takes a LangGraph store, such as InMemoryStore(), not {store!r:.80}; one that `from_conn_string` gives is "
+            "opened by `with … as store`"
         )
     if ranker is not None and (missing := lacking(ranker, Ranker)):
         raise UsageError(

@@ -47,7 +47,7 @@ def check_prices(value: Any, where: str) -> Prices:
         UsageError: it has another.
     """
     table: dict[str, tuple[float, float]] = {}
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         raise UsageError(f"{where}: a price table has one line 'model: [input, output]' for each model")
     for model, pair in value.items():
         fits = isinstance(pair, list | tuple) and len(pair) == 2  # noqa: PLR2004 - input and output

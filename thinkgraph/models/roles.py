@@ -74,7 +74,7 @@ class Models:
         )
         check_roles(table, "models")
         self._offline = offline
-        self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
+        self._prices = {**builtin_prices(), **check_prices({} if prices is None else prices, "prices")}
         self._priced: dict[str, tuple[float, float] | None] = {}
         self._profiles = check_profiles(profiles or {}, "profiles")
         self._recording = recording

@@ -237,9 +237,10 @@ class PromptLibrary:
             _builtin(role)
         if folder is None:
             return
+        # The path of an empty text would be the current folder's.
+        if not (str(folder) and Path(str(folder)).is_dir()):
+            raise PromptError(f"prompt folder {str(folder) or repr(folder)} is not a directory")
         root = Path(folder)
-        if not root.is_dir():
-            raise PromptError(f"prompt folder {root} is not a directory")
         # One that lies too high or too deep is no role's, and refused as such; folders of methods may be links.
         for path in sorted({*root.glob(f"*/*{_SUFFIX}"), *root.rglob(f"*{_SUFFIX}")}):
             role = ".".join(path.relative_to(root).parts).removesuffix(_SUFFIX)
