@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Overwrite
 
 import thinkgraph as tg
-from thinkgraph.errors import ManifestMismatchError, RunError, StateFormError
+from thinkgraph.errors import ManifestMismatchError, RunError, StateFormError, UsageError
 from thinkgraph.graphs.build import Graph, MethodGraph
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -271,3 +271,15 @@ def test_every_state_of_a_run_fits(method: str) -> None:
     graph, _ = before(method, "answer")
     unfit = graph.builder.unfit  # type: ignore[attr-defined]
     assert not any(unfit(found.values) for found in graph.get_state_history(THREAD))
+
+
+@pytest.mark.parametrize(
+    ("method", "step"), [("tog2", "reason"), ("tog", "reason"), ("fasttog", "reason"), ("paths", "link_entities")]
+)
+async def test_a_step_of_a_run_that_is_not_there_has_no_way_on(method: str, step: str) -> None:
+    graph, _ = before(method, "answer")
+    mistyped: Any = {"configurable": {"thread_id": "2"}}
+    with pytest.raises(UsageError, match="no question has been asked on this thread: ask one first"):
+        graph.update_state(mistyped, {"stopped": "enough for today"}, as_node=step)
+    with pytest.raises(UsageError, match="no question has been asked on this thread: ask one first"):
+        await graph.aupdate_state(mistyped, {"stopped": "enough for today"}, as_node=step)

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
+from thinkgraph.errors import UsageError
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.budget import remaining, shares
 from thinkgraph.nodes.closing.answer import answer, no_trace
@@ -99,7 +100,13 @@ class _Route(RunnableLambda[Any, Any]):
     """
 
     def invoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002 - Runnable's
-        """See Runnable."""
+        """See Runnable.
+
+        Raises:
+            UsageError: the state is no run's (`update_state` with `as_node` on a thread that is mistyped).
+        """
+        if not input.get("manifest"):
+            raise UsageError("no question has been asked on this thread: ask one first")
         return self.func(input)
 
     async def ainvoke(self, input: Any, *_: Any, **__: Any) -> Any:  # noqa: A002
