@@ -29,7 +29,7 @@ from thinkgraph.cli.show import LineProgress, leaving_at_once, telling
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.costs.bill import Spent
-from thinkgraph.eval.record import RecordFile
+from thinkgraph.eval.record import RecordFile, known_of
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
@@ -147,6 +147,9 @@ def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -
     # A server has prompts of its own, whatever the configuration names.
     prompts = PromptLibrary(args.prompts).own if args.prompts is not None and not args.url else {}
     text = f" and {redacted(args.text)}" if args.text else ""
+    told = {} if args.url else profiles() or {}
+    asked = [args.model] if isinstance(args.model, str) else args.model.values()
+    known = known_of({model: told.get(model, {}) for model in asked})
     return {
         "questions": source.name,
         "method": args.method,
@@ -154,6 +157,7 @@ def _plan(args: argparse.Namespace, source: Path, settings: Mapping[str, Any]) -
         "where": args.url or f"{model_words(args.model)} over {redacted(args.kb)}{text}",
         "assistant": args.assistant,
         **({"prompts": prompts} if prompts else {}),
+        **({"models": known} if known else {}),
         **({"queue": True} if args.queue else {}),
     }
 

@@ -20,7 +20,7 @@ from thinkgraph.eval.datasets.ids import compared_forms
 from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.metrics import Scores, em_contains, evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
-from thinkgraph.eval.record import RecordFile
+from thinkgraph.eval.record import RecordFile, known_of
 from thinkgraph.eval.reports.results import BenchResult, is_result
 from thinkgraph.eval.steps import StepClock
 from thinkgraph.graphs.build import offline_model
@@ -69,7 +69,8 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
         for q in plan.questions
     ]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
-    known = _known_of(plan.model)
+    clients = plan.model.clients() if isinstance(plan.model, Models) else []
+    known = known_of({one.name: one.given for one in clients})
     return {
         "version": VERSION,
         "data": data,
@@ -86,16 +87,6 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
         },
         **({"models": known} if known else {}),
     }
-
-
-def _known_of(model: str | BaseChatModel | Models) -> dict[str, dict[str, Any]]:
-    """By model, what the user says of it that makes another bench; a window corrected after a refusal does not."""
-    clients = model.clients() if isinstance(model, Models) else []
-    known = {
-        one.name: {key: value for key, value in one.given.items() if key not in {"window", "max_output"}}
-        for one in clients
-    }
-    return {name: given for name, given in known.items() if given}
 
 
 def kept_results(file: RecordFile) -> list[BenchResult]:

@@ -25,6 +25,15 @@ def differing(known: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> list[
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 
+def known_of(given: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By model, what of the user's words on it makes other results; a window corrected after a refusal does not."""
+    known = {
+        model: {key: value for key, value in told.items() if key not in {"window", "max_output"}}
+        for model, told in given.items()
+    }
+    return {model: told for model, told in known.items() if told}
+
+
 class RecordFile:
     """`FILE` with the results and `FILE.run.json` with what they are results of. Use as a context manager.
 

@@ -368,6 +368,17 @@ def test_batch_refuses(
     assert not (tmp_path / "x.jsonl").exists()
 
 
+def test_answers_of_a_model_of_which_something_else_is_known_are_others(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = _words(_file(tmp_path, {"question": QUESTION}), tmp_path / "out.jsonl", kb)
+    for known, code in (({}, 0), ({"size": "small"}, 2), ({"window": 64_000}, 0)):
+        monkeypatch.setenv("THINKGRAPH_MODELS", json.dumps({MODEL: known, "openai:another": {"size": "small"}}))
+        done = cli(*words)
+        assert done.code == code
+        assert ("differ in models" in done.err) == bool(code)
+
+
 def test_compare_shows_all_methods(cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "140")  # narrower terminals cut the evidence
     done = cli(
