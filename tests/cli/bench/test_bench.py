@@ -339,6 +339,16 @@ def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp
     assert "| partial | – |" in other, "not run"
 
 
+def test_an_ablation_heeds_the_prices_that_are_configured(
+    cli: Run, tmp_path: Path, data: str, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prices.json").write_text('{"openai:dear": [1, 2]}', "utf-8")
+    monkeypatch.setenv("THINKGRAPH_PRICES", str(tmp_path / "prices.json"))
+    words = ("ablation", "tog2-table3", "--data", data, "--kb", kb, "--model", "openai:dear", "--limit", "1")
+    done = cli(*words, "--leave-out", "Direct", "--set", "ranker=bm25", "--set", "max_cost=5")
+    assert done.code == 0, done.err
+
+
 def test_an_ablation_heeds_what_is_known_of_a_model(
     cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

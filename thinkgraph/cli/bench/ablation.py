@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", default="world", metavar="DATA", help="as for bench (default world)")
     add_flags(parser, "model", help=MEASURED_MODEL)
     add_flags(parser, *MEASURING)
+    # Those that are configured: a ceiling on money needs them.
+    parser.set_defaults(prices=None)
     parser.add_argument(
         "--preset", choices=[*_PRESETS], default="paper", help="whose settings the table does not name (default paper)"
     )
@@ -189,7 +191,7 @@ def _plans(
             questions=questions,
             knowledge=knowledge,
             methods={run.method: run.settings},
-            model=open_models(model, knowledge, rate=args.rate),
+            model=open_models(model, knowledge, prices=args.prices, rate=args.rate),
             concurrency=args.concurrency,
             clocks={} if timed else None,
         )
