@@ -281,6 +281,14 @@ def test_a_file_that_lies_too_high_or_too_deep_is_named(folder: Write, place: st
         PromptLibrary(folder(place, GOOD))
 
 
+def test_a_folder_of_much_else_is_not_walked_to_its_ends(folder: Write) -> None:
+    """Of the root, given by an empty variable before a slash, the whole disk was read."""
+    root = folder("tog2/topic_prune.prompt", GOOD)
+    (root / "a/b/c/tog2").mkdir(parents=True)
+    root = folder("a/b/c/tog2/topic_prune.prompt", GOOD)
+    assert list(PromptLibrary(root).own) == ["tog2.topic_prune"]
+
+
 def test_a_folder_of_a_method_may_be_a_link(folder: Write, tmp_path: Path) -> None:
     kept = folder("tog2/topic_prune.prompt", GOOD)
     (tmp_path / "own").mkdir()

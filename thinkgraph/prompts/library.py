@@ -241,8 +241,8 @@ class PromptLibrary:
         if not (str(folder) and Path(str(folder)).is_dir()):
             raise PromptError(f"prompt folder {str(folder) or repr(folder)} is not a directory")
         root = Path(folder)
-        # One that lies too high or too deep is no role's, and refused as such; folders of methods may be links.
-        for path in sorted({*root.glob(f"*/*{_SUFFIX}"), *root.rglob(f"*{_SUFFIX}")}):
+        # One that lies too high or too deep is no role's, and refused as such. Deeper a folder may hold a whole disk.
+        for path in sorted(path for above in ("", "*/", "*/*/") for path in root.glob(f"{above}*{_SUFFIX}")):
             role = ".".join(path.relative_to(root).parts).removesuffix(_SUFFIX)
             if role not in builtin_roles():
                 raise PromptError(f"{path}: there is no role {role}; known: {', '.join(builtin_roles())}")
