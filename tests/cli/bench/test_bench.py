@@ -314,6 +314,14 @@ def test_a_report_of_somebody_elses_is_not_written_over(cli: Run, tmp_path: Path
     assert not (tmp_path / "results.jsonl").exists()
     (tmp_path / "report.md").unlink()
     assert [cli(*words).code for _ in range(2)] == [0, 0], "its own is"
+    assert f"{len(QUESTIONS)} questions over" in (tmp_path / "report.md").read_text("utf-8")
+
+
+def test_a_report_of_one_question_says_so(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    words = ("--data", data, "--kb", kb, "--limit", "1")
+    assert cli("bench", *words, "--methods", "direct", "--report", str(tmp_path)).code == 0
+    assert "\n1 question over" in (tmp_path / "report.md").read_text("utf-8")
+    assert "data 1 question of" in cli("ablation", "tog2-table7", *words, "--model", "perfect").out
 
 
 def test_a_type_that_no_question_has_is_named(cli: Run, data: str, kb: str) -> None:

@@ -46,8 +46,9 @@ def differs(name: str, note: RunNote) -> str:
     sample = "".join(f", {one}" for one in dict.fromkeys(figure.sample for figure in figures) if one)
     preset = "preset=paper" if note.preset == "paper" else "our settings, not the paper's (--preset paper)"
     topics = "given" if note.gold_entities else "linked by us"
+    asked = f"{note.questions} question{'s' * (note.questions != 1)} of {note.file}"
     return (
-        f"Differs from the paper: model {note.model} (theirs: {models}); data {note.questions} questions of {note.file} over "
+        f"Differs from the paper: model {note.model} (theirs: {models}); data {asked} over "
         f"{note.knowledge}, entities {topics} (theirs: {sets}{sample}); seed {note.seed} (theirs: not given); {preset}."
     )
 

@@ -80,7 +80,7 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
     parts = [
         f"# Bench of {plan['data']}",
         (
-            f"{plan['questions']} questions over `{plan['knowledge']}` ({plan['fingerprint'][:12]}), model "
+            f"{plan['questions']} question{'s' * (plan['questions'] != 1)} over `{plan['knowledge']}` ({plan['fingerprint'][:12]}), model "
             f"`{plan['model']}`, seed {plan['seed']}, entities {'given' if plan['gold_entities'] else 'linked by us'}, "
             f"thinkgraph {plan['version']}."
         ),
