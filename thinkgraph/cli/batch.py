@@ -22,6 +22,7 @@ from thinkgraph.cli.options import (
     model_name,
     open_knowledge,
     open_models,
+    place,
     prices_of,
     profiles,
 )
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue",
         metavar="ADDRESS",
+        type=place,
         help="share the questions with whoever gives the same command: a PostgreSQL database (postgresql://user@host/database)",
     )
     parser.add_argument("--assistant", metavar="ID", help="with --url: an assistant's id (default: the method's name)")

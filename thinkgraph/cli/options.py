@@ -35,6 +35,13 @@ def method_names(given: str) -> list[str]:
     return names
 
 
+def place(given: str) -> str:
+    """Where answers are kept or shared. An empty variable must not stand for nowhere: they are paid for."""
+    if not given.strip():
+        raise argparse.ArgumentTypeError("is empty: leave it out, or name a place")
+    return given
+
+
 _CONFIGURED = "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model"
 _FLAGS: dict[str, dict[str, Any]] = {
     "kb": {

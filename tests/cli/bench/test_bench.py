@@ -324,6 +324,23 @@ def test_a_report_of_one_question_says_so(cli: Run, tmp_path: Path, data: str, k
     assert "data 1 question of" in cli("ablation", "tog2-table7", *words, "--model", "perfect").out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bench", "--data", "world", "--out"),
+        ("bench", "--data", "world", "--report"),
+        ("bench", "roles", "--out"),
+        ("ablation", "tog2-table7", "--out"),
+        ("batch", "questions.jsonl", "--out", "out.jsonl", "--queue"),
+    ],
+)
+def test_a_place_for_answers_that_is_empty_is_refused(cli: Run, words: tuple[str, ...]) -> None:
+    """An empty variable ("$OUT") stood for none: answers that were paid for were kept nowhere, or shared with nobody."""
+    done = cli(*words, "")
+    assert done.code == 2
+    assert f"argument {words[-1]}: is empty: leave it out, or name a place" in done.line
+
+
 def test_a_type_that_no_question_has_is_named(cli: Run, data: str, kb: str) -> None:
     done = cli("bench", "--data", data, "--kb", kb, "--methods", "direct", "--type", "1hop", "--type", "2-hop")
     assert done.code == 2

@@ -18,6 +18,7 @@ from thinkgraph.cli.options import (
     model_name,
     open_knowledge,
     open_models,
+    place,
 )
 from thinkgraph.cli.show import leaving_at_once, many, write_json, write_line
 from thinkgraph.config import parse_settings
@@ -61,7 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--leave-out", action="append", default=[], metavar="ROW", help="leave out a row or a column; may be repeated"
     )
     parser.add_argument(
-        "--out", metavar="DIR", help="keep the answers there, a file for each setting; the same command goes on"
+        "--out",
+        metavar="DIR",
+        type=place,
+        help="keep the answers there, a file for each setting; the same command goes on",
     )
     add_flags(parser, "json", help="print the cells as JSON instead of the table")
 

@@ -19,6 +19,7 @@ from thinkgraph.cli.options import (
     model_name,
     open_knowledge,
     open_models,
+    place,
     prices_of,
     profiles,
     settings_by_method,
@@ -70,10 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
+        type=place,
         help="one JSON line per question, with the whole answer; the same bench started again goes on where it was",
     )
     parser.add_argument(
-        "--report", metavar="DIR", help="results, report.md, report.html and plots; goes on as --out does"
+        "--report", metavar="DIR", type=place, help="results, report.md, report.html and plots; goes on as --out does"
     )
     parser.add_argument(
         "--sensitivity",

@@ -17,6 +17,7 @@ from thinkgraph.cli.options import (
     names_in,
     open_knowledge,
     open_models,
+    place,
 )
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_rows
 from thinkgraph.config import parse_settings
@@ -67,7 +68,9 @@ def add_arguments(commands: Any) -> None:
     add_flags(parser, "seed", help="of the draw of questions, calls and orders (default 0)")
     parser.add_argument("--save-cases", metavar="FILE", help="write the cases as JSON Lines")
     parser.add_argument("--cases-from", metavar="FILE", help="take the cases of such a file instead of making them")
-    parser.add_argument("--out", metavar="DIR", help="keep every reply there; the same command goes on where it was")
+    parser.add_argument(
+        "--out", metavar="DIR", type=place, help="keep every reply there; the same command goes on where it was"
+    )
     parser.add_argument(
         "--toml", metavar="FILE", help="write a thinkgraph.toml: each role with the first model that holds"
     )
