@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from langgraph.types import Overwrite
 
@@ -57,14 +57,15 @@ def _within(walked: Mapping[str, KeptRelation], routes: Mapping[str, str], most:
     return within
 
 
-def unfit(state: Mapping[str, Any]) -> str:
-    """What does not fit together in the round of a `BeamState` that was edited; empty where all does."""
+def unfit(state: BeamState) -> str:
+    """What does not fit together in a round that was edited; empty where all does."""
     hops, topics = state.get("hops") or (), {topic["id"] for topic in state.get("topics") or ()}
     for at, hop in enumerate(hops):
         if hop["entity"] not in topics:
             return f"'hops.{at}.entity': 'topics' has no '{hop['entity']}'"
-    ends = [(f"{name}.{at}", end) for name in ("reached", "ranked") for at, end in enumerate(state.get(name) or ())]
-    ends += [(f"scores.{key}", end) for key, end in (state.get("scores") or {}).items()]
+    given = cast("Mapping[str, Any]", state)  # ToG-2 has reached and ranked entities, ToG has scores
+    ends = [(f"{name}.{at}", end) for name in ("reached", "ranked") for at, end in enumerate(given.get(name) or ())]
+    ends += [(f"scores.{key}", end) for key, end in (given.get("scores") or {}).items()]
     for name, end in ends:
         if not 0 <= end["hop"] < len(hops):
             return f"'{name}.hop': there is no hop {end['hop']} (there are {len(hops)})"
