@@ -14,7 +14,7 @@ import regex
 from thinkgraph.prompts.lines import Item, ShownList, parse_item
 from thinkgraph.prompts.tasks import AUXILIARIES, QUESTION_WORDS
 from thinkgraph.tools.linking.lexical import PAIRED
-from thinkgraph.tools.linking.names import word_set
+from thinkgraph.tools.linking.names import UNDECOMPOSED, word_set
 from thinkgraph.tools.values import days_in, is_day
 
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
@@ -196,12 +196,13 @@ def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
 def fold(text: str) -> str:
     """Text for comparison: compatibility form, no accents, no case, the digits 0 to 9, words separated by one space.
 
-    Accents are what most writers leave out too; marks that are vowels, tones or other letters stay.
+    Accents and strokes are what most writers leave out too; marks that are vowels, tones or other letters stay.
     """
     if not text.isascii():
-        text = _compatible(_ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+        plain = _compatible(_ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+        text = plain.casefold().translate(UNDECOMPOSED)
     # Most names are ASCII without their accents, for which this is faster.
-    return " ".join(_ASCII_WORD.findall(text.lower()) if text.isascii() else _WORD.findall(text.casefold()))
+    return " ".join(_ASCII_WORD.findall(text.lower()) if text.isascii() else _WORD.findall(text))
 
 
 def _compatible(text: str) -> str:

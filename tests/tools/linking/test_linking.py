@@ -228,6 +228,16 @@ def test_words_with_accents_are_those_without(tmp_path: Path) -> None:
     assert [(link["entity"]["id"], link["method"]) for link in links][:1] == [("Sao Tome Harbour", "fulltext")]
 
 
+def test_letters_with_a_stroke_may_be_written_without(tmp_path: Path) -> None:
+    """No accent is taken from them, so "Lodz" was no word of "Łódź"."""
+    path = tmp_path / "graph.sqlite"
+    names = {"Łódź": "Lodz", "Bjørn Sundquist": "Bjorn Sundquist", "Þingvellir": "Thingvellir", "Ærø": "Aero"}
+    built_graph(path, in_batches((name, "in", "world", (), None) for name in names))
+    with SqliteGraphStore(path) as graph:
+        links = StandardLinker(graph).link([f"Where is {name}?" for pair in names.items() for name in pair])
+    assert [one[0]["entity"]["id"] for one in links] == [name for name in names for _ in range(2)]
+
+
 def test_vowel_signs_are_parts_of_words() -> None:
     linker = StandardLinker(
         FakeGraph(

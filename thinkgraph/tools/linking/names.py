@@ -14,7 +14,11 @@ def word_set(words: str, sign: str | None = None) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[^\W_]+")
-_MARKS = dict.fromkeys(range(0x300, 0x370))
+UNDECOMPOSED = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+"""Small Latin letters that no accent is taken from, and what stands for them where they cannot be typed."""
+_MARKS = {**dict.fromkeys(range(0x300, 0x370)), **UNDECOMPOSED}
 _LOCAL_NAME = re.compile(
     r"(?:https?://[^/?#]+/(?:[^?#]*/)?|(?:https?|file)://[^#]*(?P<mark>\#)|urn:(?:[^#?]*:))(?P<name>[^/?#]+)"
 )
@@ -91,7 +95,7 @@ def is_name(text: str) -> bool:
 
 
 def folded(text: str) -> str:
-    """The normal name without Latin, Greek and Cyrillic accents; other scripts keep their marks, which are vowels."""
+    """The normal name without Latin, Greek and Cyrillic accents and strokes; other scripts keep their marks, which are vowels."""
     return without_accents(normal_name(text))
 
 
