@@ -17,6 +17,8 @@ from sparql_server import Page, SparqlServer
 
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.addresses import redacted
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
+from thinkgraph.tools.protocols import Embedder
 
 PASSWORD = "geheim#7"  # noqa: S105 - nobody's
 NODES = {name: f"<http://e/{quote(name.replace(' ', '_'))}>" for row in ROWS for name in row[:1] + row[2:]}
@@ -166,21 +168,20 @@ def test_info_and_doctor(cli, endpoint):
     assert cli("kb", "info", "sparql+http://127.0.0.1:1/x?retries=0").line.endswith("Connection refused")
 
 
-@pytest.fixture
-def collection(tmp_path) -> Path:
-    client = chromadb.PersistentClient(str(tmp_path / "chroma"), settings=Settings(anonymized_telemetry=False))
+def made_collection(folder: Path, embedder: Embedder, **metadata: str) -> Path:
+    client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
     try:
         texts = client.create_collection("docs", embedding_function=None)
         body = "Citizens of Panama vote from the age of 18."
-        texts.add(
-            ids=["v1"],
-            documents=[body],
-            embeddings=HashEmbedder().embed([body]),
-            metadatas=[{"about": "http://e/Panama", "head": "Voting in Panama"}],
-        )
+        texts.add(ids=["v1"], documents=[body], embeddings=embedder.embed([body]), metadatas=[metadata])
     finally:
         client.close()
-    return tmp_path / "chroma"
+    return folder
+
+
+@pytest.fixture
+def collection(tmp_path) -> Path:
+    return made_collection(tmp_path / "chroma", HashEmbedder(), about="http://e/Panama", head="Voting in Panama")
 
 
 def test_a_collection_beside_an_endpoint_and_a_folder(cli, kb, endpoint, collection, monkeypatch):
@@ -207,6 +208,13 @@ def test_doctor_asks_the_texts_beside_a_graph(cli, kb, collection):
         assert done.code == 1
         assert says in done.out
         assert "1 of the checks failed" in done.out
+
+
+def test_doctor_tells_texts_about_nothing_in_the_graph(cli, kb, tmp_path):
+    folder = made_collection(tmp_path / "chroma", BundledEmbedder(), entity="http://e/Panama")
+    done = cli("doctor", "--no-calls", "--kb", kb, "--text", f"chroma:{folder}?collection=docs&embedder=bundled")
+    assert done.code == 1
+    assert "docs speaks of nothing in the graph: none of 1 entity (http://e/Panama) is there" in done.out
 
 
 @pytest.mark.parametrize(

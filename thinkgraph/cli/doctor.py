@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j")
 OPTIONAL = ("sentence-transformers", "torch", "chromadb", "langchain-community")
+_LOOKED_AT = 100
+"""Passages whose entities are looked up in the graph."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +147,7 @@ def _encoder(knowledge: Knowledge) -> str:
 
 
 def _texts(knowledge: Knowledge) -> str:
-    """What was named with --text: whether it is about entities, and answers a query."""
+    """What was named with --text: whether it is about entities of the graph, and answers a query."""
     if knowledge.text is None:
         return "none"
     info = knowledge.text.info()
@@ -153,7 +155,13 @@ def _texts(knowledge: Knowledge) -> str:
         raise KnowledgeError(
             f"no document of {info['name']} names an entity in its metadata: say under which key (entity=)"
         )
-    knowledge.text.search(["a short text"], limit=1)
+    (hits,) = knowledge.text.search(["a short text"], limit=_LOOKED_AT)
+    named = list(dict.fromkeys(entity for hit in hits for entity in hit["passage"]["entities"]))
+    if named and not any(knowledge.graph.entities(named)):
+        raise KnowledgeError(
+            f"{info['name']} speaks of nothing in the graph: none of {many(len(named), 'entity', 'entities')} ({named[0]}) is "
+            "there; its documents must name the ids that the graph has"
+        )
     entities = many(info["entities"], "entity", "entities")
     return f"{info['name']}: {many(info['passages'], 'passage')} about {entities}"
 
