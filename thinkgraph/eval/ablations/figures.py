@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -14,7 +14,7 @@ from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.linking.lexical import PAIRED
 
 Figures = Mapping[str, Any]
-"""By name: the columns of a `ReportRow`, and those of `_OWN`. None: there is none."""
+"""By name: the columns of a `ReportRow`, and those that `cell_figures` adds. None: there is none."""
 
 SECONDS = {
     "seconds_relation_prune": ("relation_prune",),
@@ -22,8 +22,6 @@ SECONDS = {
     "seconds_reason": ("reason",),
 }
 """What a step of ToG-2's Table 7 is made of: nodes of the graph, of which the last gives the number of steps."""
-
-
 _YES = frozenset({"yes", "true", "supports"})
 
 
@@ -34,7 +32,19 @@ def cell_figures(results: Sequence[BenchResult], *, seed: int) -> Figures:
         results: of its method over all questions, one at least.
         seed: of the intervals.
     """
-    return {**whole_row(results, seed=seed), **{name: figure(results) for name, figure in _OWN.items()}}
+    prose = [result["answer"]["trace"]["data"].get("texts", {}) for result in results]
+    asked, refused = (sum(one.get(name, 0) for one in prose) for name in ("asked", "fell_back"))
+    return {
+        **whole_row(results, seed=seed),
+        "supported": _supported(results),
+        "from_nothing": _origin(results, triples=False, passages=False),
+        "from_triples": _origin(results, triples=True, passages=False),
+        "from_documents": _origin(results, triples=False, passages=True),
+        "from_both": _origin(results, triples=True, passages=True),
+        **{name: _seconds(results, nodes) for name, nodes in SECONDS.items()},
+        "refused_texts": round(refused / asked, 4) if asked else None,
+        "texts_mean": round(asked / len(results), 4),
+    }
 
 
 def merged(
@@ -79,46 +89,15 @@ def _has_path(answer: Answer) -> bool:
     return len(named) > (fold(answer["answers"][0]) in _YES)
 
 
-def _origin(triples: bool, passages: bool) -> Callable[[Sequence[BenchResult]], float | None]:  # noqa: FBT001 (a pair)
+def _origin(results: Sequence[BenchResult], *, triples: bool, passages: bool) -> float | None:
     """Share of the right answers that cite triples, passages, both or none."""
-
-    def share(results: Sequence[BenchResult]) -> float | None:
-        cited = [result["answer"]["evidence"] for result in results if result["em_contains"] and result["gold"]]
-        return _share([(bool(one["triples"]), bool(one["passages"])) == (triples, passages) for one in cited])
-
-    return share
+    cited = [result["answer"]["evidence"] for result in results if result["em_contains"] and result["gold"]]
+    return _share([(bool(one["triples"]), bool(one["passages"])) == (triples, passages) for one in cited])
 
 
-def _seconds(nodes: Sequence[str]) -> Callable[[Sequence[BenchResult]], float | None]:
+def _seconds(results: Sequence[BenchResult], nodes: Sequence[str]) -> float | None:
     """Mean seconds of a step over all runs; None where no run had it, or steps were not timed."""
-
-    def mean(results: Sequence[BenchResult]) -> float | None:
-        timed = [result.get("steps", {}) for result in results]
-        turns = sum(steps[nodes[-1]]["turns"] for steps in timed if nodes[-1] in steps)
-        spent = sum(steps[node]["seconds"] for steps in timed for node in nodes if node in steps)
-        return round(spent / turns, 6) if turns else None
-
-    return mean
-
-
-def _texts(results: Sequence[BenchResult]) -> tuple[int, int]:
-    """How many communities were put into prose, and of how many the check refused the text."""
-    told = [result["answer"]["trace"]["data"].get("texts", {}) for result in results]
-    return sum(one.get("asked", 0) for one in told), sum(one.get("fell_back", 0) for one in told)
-
-
-def _refused(results: Sequence[BenchResult]) -> float | None:
-    asked, refused = _texts(results)
-    return round(refused / asked, 4) if asked else None
-
-
-_OWN: Mapping[str, Callable[[Sequence[BenchResult]], float | None]] = {
-    "supported": _supported,
-    "from_nothing": _origin(triples=False, passages=False),
-    "from_triples": _origin(triples=True, passages=False),
-    "from_documents": _origin(triples=False, passages=True),
-    "from_both": _origin(triples=True, passages=True),
-    **{name: _seconds(nodes) for name, nodes in SECONDS.items()},
-    "refused_texts": _refused,
-    "texts_mean": lambda results: round(_texts(results)[0] / len(results), 4),
-}
+    timed = [result.get("steps", {}) for result in results]
+    turns = sum(steps[nodes[-1]]["turns"] for steps in timed if nodes[-1] in steps)
+    spent = sum(steps[node]["seconds"] for steps in timed for node in nodes if node in steps)
+    return round(spent / turns, 6) if turns else None
