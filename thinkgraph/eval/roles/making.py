@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.perfect.chooser import names
 from thinkgraph.eval.questions import Question
-from thinkgraph.eval.roles.cases import Case, shape_fields, sort_of
+from thinkgraph.eval.roles.cases import SORTS, Case, shape_fields, sort_of
 from thinkgraph.eval.roles.lines import another_order, lines_of, mixed, replaced
 from thinkgraph.eval.roles.recording import Oracle, Recorded
 from thinkgraph.prompts.lines import parse_item, safe_block
@@ -189,8 +189,8 @@ class Maker:
             yield "right", (call, {"right": True})
             if wrong := self._wrong_answer(call, rng):
                 yield "none", (wrong, {"right": False})
-        elif whole and gold.is_answerable and (wanted := _WANTED.get(kind)):
-            right = wanted(value, gold, call)
+        elif whole and gold.is_answerable and SORTS.get(kind) == "generating":
+            right = _generated(kind, value, gold, call)
             if right["names"] or right["words"]:
                 yield "right", (call, right)
 
@@ -290,32 +290,19 @@ def _words(labels: Iterable[str], question: str) -> list[str]:
     return sorted({word for label in labels for word in content_tokens(label) if word in known})
 
 
-def _clues(_value: Any, gold: Gold, call: Recorded) -> dict[str, Any]:
-    return {"names": names(gold), "words": _words((hop.relation for hop in gold.hops), call.inputs["question"])}
-
-
-def _subjects(_value: Any, gold: Gold, _call: Recorded) -> dict[str, Any]:
-    return {"names": names(gold), "words": []}
-
-
-def _keys(value: Sequence[Mapping[str, Any]], _gold: Gold, call: Recorded) -> dict[str, Any]:
-    parts = [entry["key"] for entry in value]
-    ends = dict.fromkeys(part for key in parts for part in (key[0], *key[2:_TRIPLE]) if not part.startswith("?"))
-    asked = fold(call.inputs["questions"])
-    said = [key[1] for key in parts if len(key) > 1]
-    return {"names": [end for end in ends if fold(end) in asked], "words": _words(said, call.inputs["questions"])}
-
-
-def _parts(value: Sequence[Mapping[str, Any]], gold: Gold, _call: Recorded) -> dict[str, Any]:
-    count, refers = len(value), sum(bool(part["refers"]) for part in value)
-    # One more may combine the others; a question of one hop may stay as it is.
-    most = count + (gold.operation != "chain")
-    return {"names": names(gold), "words": [], "least": count if count > 1 else 0, "most": most, "refers": bool(refers)}
-
-
-_WANTED: Mapping[str, Callable[[Any, Gold, Recorded], dict[str, Any]]] = {
-    "keywords": _clues,
-    "names": _subjects,
-    "keys": _keys,
-    "subquestions": _parts,
-}
+def _generated(kind: str, value: Sequence[Any], gold: Gold, call: Recorded) -> dict[str, Any]:
+    """What is right where a reply is generated."""
+    named, words, more = names(gold), list[str](), dict[str, Any]()
+    if kind == "keywords":
+        words = _words((hop.relation for hop in gold.hops), call.inputs["question"])
+    elif kind == "keys":
+        asked, parts = call.inputs["questions"], [entry["key"] for entry in value]
+        ends = dict.fromkeys(part for key in parts for part in (key[0], *key[2:_TRIPLE]) if not part.startswith("?"))
+        named = [end for end in ends if fold(end) in fold(asked)]
+        words = _words((key[1] for key in parts if len(key) > 1), asked)
+    elif kind == "subquestions":
+        count, refers = len(value), any(part["refers"] for part in value)
+        # One more may combine the others; a question of one hop may stay as it is.
+        most = count + (gold.operation != "chain")
+        more = {"least": count if count > 1 else 0, "most": most, "refers": refers}
+    return {"names": named, "words": words, **more}
