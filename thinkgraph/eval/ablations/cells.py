@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.errors import UsageError
@@ -111,8 +111,5 @@ def _run(method: str, given: Settings, wanted: Settings) -> CellRun:
         for key, value in {**first, **wanted, **given}.items()
         if key in schema.model_fields and value != PRESETS
     }
-    return CellRun(method, settings, f"{method}-{_digest(resolve_settings(schema, settings).model_dump(mode='json'))}")
-
-
-def _digest(settings: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    whole = json.dumps(resolve_settings(schema, settings).model_dump(mode="json"), sort_keys=True)
+    return CellRun(method, settings, f"{method}-{hashlib.sha256(whole.encode()).hexdigest()[:12]}")

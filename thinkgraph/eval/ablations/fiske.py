@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from thinkgraph.eval.ablations.table import (
-    CALLS,
-    COMPLETE,
-    METHOD,
-    PARTIAL,
-    PLUS,
-    SUPPORTED,
-    Ablation,
-    Settings,
-)
+from thinkgraph.eval.ablations.table import CALLS, COMPLETE, METHOD, PARTIAL, PLUS, SUPPORTED, Ablation, Settings
 
 _DIRECT: Settings = {METHOD: "direct"}
 _TOG: Settings = {METHOD: "tog"}

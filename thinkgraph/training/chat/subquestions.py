@@ -33,7 +33,9 @@ class _Part(NamedTuple):
     def worded(self, found: re.Match[str]) -> str:
         before, *named = found.groups()
         about = " and ".join(named) or self.about
-        return before + (question_text(about, [self.hop]) if self.hop else _of_text(about, self.whole))
+        if self.hop:
+            return before + question_text(about, [self.hop])
+        return f"{before}What do texts on {about} tell of this: {self.whole}"
 
 
 class SubquestionWords:
@@ -66,7 +68,3 @@ def _parts(gold: Gold, known: Mapping[str, Entity | None]) -> list[_Part]:
         pattern = re.compile(f"{_BEFORE}{part.pattern.pattern}{_BEHIND}")
         found.append(_Part(pattern, " and ".join(hop.sources), None if hop.is_text else asked, gold.question))
     return found
-
-
-def _of_text(about: str, question: str) -> str:
-    return f"What do texts on {about} tell of this: {question}"
