@@ -82,15 +82,11 @@ class RecordFile:
                 self._beside.write_text(f"{plan}\n", "utf-8")
         except (OSError, UsageError) as error:
             self._close()
-            if isinstance(error, UsageError):
-                raise
-            busy = isinstance(error, BlockingIOError)
-            fault = (
-                "is being written by another process; wait for it"
-                if busy
-                else f"cannot be written ({error.strerror or error})"
-            )
-            raise UsageError(f"{self.path} {fault}") from None
+            if isinstance(error, BlockingIOError):
+                raise UsageError(f"{self.path} is being written by another process; wait for it") from None
+            if isinstance(error, OSError):
+                raise UsageError(f"{self.path} cannot be written ({error.strerror or error})") from None
+            raise
         return self
 
     def __exit__(
@@ -111,9 +107,7 @@ class RecordFile:
         except (OSError, ValueError):
             known = None
         if not isinstance(known, dict):
-            raise UsageError(
-                f"{self.path} exists already and was not begun by this command; name another file"
-            ) from None
+            raise UsageError(f"{self.path} exists already and was not begun by this command; name another file")
         if names := differing(known, self._plan):
             self._cut()
             if any(map(self._counts, self.records())):
