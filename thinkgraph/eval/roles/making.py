@@ -199,11 +199,7 @@ class Maker:
     ) -> Iterable[tuple[str, Draft]]:
         if not value["sufficient"]:
             # Of a part of the question it may not be known what it needs.
-            if (
-                whole
-                and lines_of(call.inputs["evidence"])
-                and _shows_none(call, question.answers, strict=not self._measures)
-            ):
+            if whole and self._shows_none(call, question.answers):
                 yield "none", (call, {"sufficient": False, "answers": [], "aliases": []})
             return
         answers = value["answers"]
@@ -230,13 +226,20 @@ class Maker:
         evidence = replaced(evidence, (), self._near(question, call, gone, len(gone)))
         cut = self._with_evidence(call, evidence if self._measures else mixed(evidence, rng))
         value = self._oracle(call.role, cut.inputs, cut.shape)
-        return (
-            cut
-            if not value["sufficient"]
-            and lines_of(cut.inputs["evidence"])
-            and _shows_none(cut, answers, strict=not self._measures)
-            else None
-        )
+        return cut if not value["sufficient"] and self._shows_none(cut, answers) else None
+
+    def _shows_none(self, call: Recorded, answers: Sequence[str]) -> bool:
+        """Whether there is evidence and it names no answer. Yes and no are not looked for, nor numbers, unless cases are to be learnt
+        from: then neither the evidence nor what is said of the entities may hold them.
+        """
+        names_read = ("evidence",) if self._measures else ("evidence", "entities", "clues")
+        texts = ["\n".join(lines_of(text)) or text for name in names_read if (text := call.inputs.get(name))]
+        if not self._measures and any(numbers(answer) & numbers(text) for answer in answers for text in texts):
+            return False
+        shown = f" {fold(' '.join(texts))} "
+        named = [fold(answer) for answer in answers]
+        hidden = not any(f" {name} " in shown for name in named if name not in _CLOSED and not name.isdigit())
+        return hidden and bool(lines_of(call.inputs["evidence"]))
 
     def _with_evidence(self, call: Recorded, evidence: str, *, keep_clues: bool = False) -> Recorded:
         # Clues of earlier rounds may tell the answer.
@@ -269,19 +272,6 @@ def _spread(cases: Sequence[Case]) -> list[Case]:
         ranked.append((seen[case.question], case))
         seen[case.question] += 1
     return [case for _, case in sorted(ranked, key=lambda pair: pair[0])]
-
-
-def _shows_none(call: Recorded, answers: Sequence[str], *, strict: bool = False) -> bool:
-    """Whether the evidence names no answer. Yes and no are not looked for, nor numbers, unless it is to be strict: then neither
-    the evidence nor what is said of the entities may hold them.
-    """
-    names_read = ("evidence", "entities", "clues") if strict else ("evidence",)
-    texts = ["\n".join(lines_of(text)) or text for name in names_read if (text := call.inputs.get(name))]
-    shown = f" {fold(' '.join(texts))} "
-    named = [fold(answer) for answer in answers]
-    if strict and any(numbers(answer) & numbers(text) for answer in answers for text in texts):
-        return False
-    return not any(f" {name} " in shown for name in named if name not in _CLOSED and not name.isdigit())
 
 
 def _words(labels: Iterable[str], question: str) -> list[str]:
