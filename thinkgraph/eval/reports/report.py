@@ -101,18 +101,10 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
         parts += ["## Question by question (hits@1)", _pairs(results, methods, plan["seed"])]
     if known := published_for(str(plan["data"]).partition(":")[0]):
         ours = {row["method"]: row for row in whole}
-        lines = [
-            [
-                one.method,
-                one.setting,
-                one.metric,
-                f"{one.printed} %",
-                one.column,
-                _ours(ours.get(one.method), one.column),
-                one.source,
-            ]
-            for one in known
-        ]
+        lines = []
+        for one in known:
+            here = _ours(ours.get(one.method), one.column)
+            lines.append([one.method, one.setting, one.metric, f"{one.printed} %", one.column, here, one.source])
         parts += [
             "## What the papers report",
             (
@@ -153,12 +145,9 @@ def _lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
 def _by(rows: Sequence[ReportRow]) -> str:
     methods = list(dict.fromkeys(row["method"] for row in rows))
     kinds = list(dict.fromkeys(row["type"] for row in rows))
-    known = {(row["method"], row["type"]): row for row in rows}
-    lines = [
-        [kind, str(max(known[m, kind]["n"] for m in methods if (m, kind) in known))]
-        + [f"{known[m, kind]['hits1']:.3f}" if (m, kind) in known else "–" for m in methods]
-        for kind in kinds
-    ]
+    hits = {(row["method"], row["type"]): f"{row['hits1']:.3f}" for row in rows}
+    most = {kind: max(row["n"] for row in rows if row["type"] == kind) for kind in kinds}
+    lines = [[kind, str(most[kind]), *(hits.get((method, kind), "–") for method in methods)] for kind in kinds]
     return _lines(["kind", "n", *methods], lines)
 
 
