@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from graphs.cases import ROWS
@@ -12,6 +13,7 @@ from starlette.testclient import TestClient
 from ui.conftest import QUESTION, TOKEN, Browse, app_of, ended, open_page, served
 
 from thinkgraph.cli.main import main
+from thinkgraph.errors import StoreError
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.runs import Served
@@ -57,6 +59,20 @@ def test_a_run_stays_with_the_knowledge_it_was_asked_of(several: Served) -> None
             ("/api/look/find_entities?of=/etc", {"text": "x"}),
         ):
             assert "no knowledge '/etc'" in client.post(path, json=body).json()["error"]
+
+
+def test_a_base_that_cannot_be_read_leaves_the_others(
+    several: Served, browse: Browse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = "the server of small does not answer"
+    (base,) = several.more_knowledge.values()
+    monkeypatch.setattr(base.graph, "info", Mock(side_effect=StoreError(gone)))
+    with open_page(browse, app_of(several)) as seen:
+        page = seen.page
+        page.get_by_label("Knowledge", exact=True).select_option("small")
+        page.get_by_text(f"small · {gone}").wait_for()
+        page.get_by_label("Knowledge", exact=True).select_option("world")
+        page.get_by_text("world · 3,140 entities").wait_for()
 
 
 def test_passages_from_elsewhere_are_of_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from thinkgraph.cli.kb.info import indexed
 from thinkgraph.cli.show import json_text
-from thinkgraph.errors import ThinkGraphError, UsageError
+from thinkgraph.errors import KnowledgeError, ThinkGraphError, UsageError
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.integrations.langchain.lookups import LookUp, look_ups
 from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS, checked
@@ -180,15 +180,16 @@ def _about(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, A
 
 
 def _counts(knowledge: Knowledge) -> dict[str, Any]:
-    graph, text = knowledge.graph.info(), knowledge.text
-    return {
-        "name": bounded(redacted(knowledge.name), 200),
-        "entities": graph["entities"],
-        "triples": graph["triples"],
-        "relations": graph["relations"],
-        "passages": text.info()["passages"] if text else 0,
-        "looks": list(look_ups(knowledge)),
-    }
+    """What a knowledge base holds; of one that cannot be read why, so that the others and the runs can still be seen."""
+    counts, problem = dict.fromkeys(("entities", "triples", "relations", "passages"), -1), ""
+    try:
+        graph, text = knowledge.graph.info(), knowledge.text
+        counts = {name: graph[name] for name in ("entities", "triples", "relations")}
+        counts["passages"] = text.info()["passages"] if text else 0
+    except KnowledgeError as error:
+        problem = told("/api/about", error)
+    name = bounded(redacted(knowledge.name), 200)
+    return {"name": name, **counts, "problem": problem, "looks": list(look_ups(knowledge))}
 
 
 def _base(desk: Desk, request: Request) -> tuple[str, Knowledge]:

@@ -109,8 +109,8 @@ export function askView(root, about, onStarted) {
 
 export function knowledgeWords(knowledge) {
   const counts = [[knowledge.entities, "entity", "entities"], [knowledge.triples, "triple"], [knowledge.passages, "passage"]];
-  const shown = counts.filter(([count]) => count > 0).map(([count, one, more]) => many(count, one, more));
-  return [said(knowledge.name, "strong"), shown.length ? ` · ${shown.join(", ")}` : ""];
+  const shown = counts.filter(([count]) => count > 0).map(([count, one, more]) => many(count, one, more)).join(", ") || knowledge.problem;
+  return [said(knowledge.name, "strong"), shown ? ` · ${shown}` : ""];
 }
 
 export function choice(id, options, chosen) {
