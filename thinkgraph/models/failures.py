@@ -42,6 +42,8 @@ _PROVIDERS = frozenset(
 """Packages whose exceptions come from the request."""
 _READERS = {"_create_chat_result", "generate_from_stream", "agenerate_from_stream"}
 """Functions of LangChain that put a reply together of what came."""
+_UNREAD = {"SSEError", "UnknownApiResponseError"}
+"""What the packages under Mistral's and Gemini's models raise over a page of a proxy."""
 _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 """Faults of this machine (a certificate that is not there): trying again cannot help."""
 _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -183,6 +185,8 @@ def _innermost(error: BaseException) -> str:
 def _of_response(error: BaseException) -> bool:
     """Whether a client failed over what the server had sent with status 200: cut off, empty, or of another form."""
     if isinstance(error, UnreadableResponseError | json.JSONDecodeError | UnicodeDecodeError):
+        return True
+    if type(error).__name__ in _UNREAD:
         return True
     # LangChain's models say so by errors of every kind (ValueError, TypeError, KeyError …), which are bugs anywhere else.
     return any(frame.f_code.co_name in _READERS for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -203,3 +203,16 @@ def test_a_full_server_is_asked_again(provider: str, mode: str, monkeypatch: pyt
     ):
         ask(client, OPTIONS, mode)
     assert can_pass(raised.value)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_page_in_place_of_a_reply_is_a_failure_that_can_pass(
+    provider: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire = wire_of(provider)
+    with serving(provider, Said(ended(wire, "stop")), monkeypatch, named=False) as (server, client):
+        page = replace(wire, events=lambda _: [b"<html><body>Log in</body></html>\n"], kind="text/html")
+        monkeypatch.setattr(server, "wire", page)
+        with pytest.raises(Exception) as raised:
+            ask(client, OPTIONS, mode)
+    assert can_pass(raised.value)
