@@ -33,3 +33,10 @@ def test_it_lies_below_page_and_asks_for_its_own_token(monkeypatch: pytest.Monke
         assert client.get("/page/api/about").json()["models"] == ["offline"]
         assert client.get("/page/", headers={"host": "other.example"}).status_code == 403
         assert client.get("/").status_code == 404
+
+
+def test_a_host_may_be_named_with_its_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(served.TOKEN, "mine")
+    monkeypatch.setenv(served.HOSTS, "graphs.example:2024,[fd00::1]:2024")
+    for base in ("http://graphs.example:2024", "http://[fd00::1]:2024"):
+        assert TestClient(served.make_app(), base_url=base).get("/page/?token=mine").status_code == 200

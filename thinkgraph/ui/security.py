@@ -38,12 +38,12 @@ class Guard:
             app: what is guarded.
             token: given once in the address (`?token=…`), which sets the cookie.
             cookie: its name; cookies are shared by the ports of a host.
-            hosts: the names, without ports, under which it may be asked for.
+            hosts: the names under which it may be asked for, at any port.
         """
         self._app = app
         self._token = token
         self._cookie = cookie
-        self._hosts = frozenset(host.casefold() for host in hosts)
+        self._hosts = frozenset(map(_name, hosts))
         self._session = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,6 +99,6 @@ class Guard:
 
 
 def _name(host: str) -> str:
-    """A Host header without its port."""
+    """A host without its port."""
     name = host.casefold()
     return name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() else name
