@@ -44,7 +44,7 @@ from thinkgraph.nodes.fasttog.community_search import SearchResult, history_of, 
 from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.requests import Emit, Fetch
+from thinkgraph.runtime.requests import Fetch, InNode
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.tools.communities.detectors import DETECTORS
@@ -147,7 +147,7 @@ def carry_out(steps: Flow[Any], deps: Deps) -> Any:
         except StopIteration as stop:
             return stop.value
         match request:
-            case Emit():
+            case InNode():  # tells how far it is
                 reply = None
             case Blocking():
                 reply = request.function()

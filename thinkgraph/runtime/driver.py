@@ -26,16 +26,16 @@ from langgraph.types import Overwrite
 
 from thinkgraph.errors import SettingsError
 from thinkgraph.models.budget import BudgetSpentError, Ledger, ceilings
-from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model, prompt_profile, turn
+from thinkgraph.models.calls import CallResult, ModelCall, call_model, prompt_profile, turn
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
 from thinkgraph.models.ops import Blocking, Flow, Gather, NodeFunction, Op, SendRequest, Sleep, Update
 from thinkgraph.prompts.example_names import without_example_names
 from thinkgraph.prompts.kinds import TEXTS
 from thinkgraph.prompts.library import Message
-from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
+from thinkgraph.runtime.ceilings import Ceilings, changed_manifest
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import check_method, settings_of
-from thinkgraph.runtime.requests import CallsMade, Converse, Emit, Fetch, Interrupt, LeaveOut
+from thinkgraph.runtime.requests import Converse, Fetch, InNode, NodeScope
 from thinkgraph.runtime.shortlist import nearest, prunes, renumbered, shortlist, with_nearest_clues
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.events import Event, Stopped
@@ -54,17 +54,6 @@ _CLOCK = time.time() - time.monotonic()
 
 _KEPT = 10_000
 """Replies kept in memory for runs that ask the person and have no journal: a node that waits starts again from its top."""
-
-
-@dataclass(kw_only=True)
-class NodeScope(CallScope):
-    """Where one node execution happens."""
-
-    ceilings: Ceilings
-    in_branch: bool = False
-    """Whether the node belongs to a branch's subgraph."""
-    left_out: frozenset[str] = frozenset()
-    """Entities that links leave out."""
 
 
 @functools.cache
@@ -184,18 +173,9 @@ class Driver:
         return found
 
     def _at_once(self, op: Op[Any]) -> Any:
-        match op:
-            case Emit():
-                return self._in_node.emit(op.event)
-            case Interrupt():
-                return from_user(op.question, op.read)
-            case CallsMade():
-                return dict(self._in_node.records)
-            case LeaveOut():
-                self._in_node.left_out = frozenset(op.ids)
-                return None
-            case _:
-                raise TypeError(f"a flow yields operations, not {type(op).__name__}")
+        if isinstance(op, InNode):
+            return op.function(self._in_node)
+        raise TypeError(f"a flow yields operations, not {type(op).__name__}")
 
     def _called(self, call: ModelCall[T]) -> Flow[CallResult[T]]:
         """Make a call with as many options as its prompt shows; what the reply copied from the prompt's examples is left out."""

@@ -13,27 +13,18 @@ from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 
-from thinkgraph.models.calls import CallResult, Fallback, ModelCall
+from thinkgraph.models.calls import CallResult, CallScope, Fallback, ModelCall
 from thinkgraph.models.ops import Blocking, Flow, Gather, Op
 from thinkgraph.models.window import Rank
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.tasks import Task
+from thinkgraph.runtime.ceilings import Ceilings, from_user
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import make_manifest
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.events import Event, UserQuestion
-from thinkgraph.state.knowledge import (
-    Entity,
-    Link,
-    Neighbours,
-    Passage,
-    PassageHit,
-    Prose,
-    Relation,
-    Step,
-    Triple,
-)
+from thinkgraph.state.knowledge import Entity, Link, Neighbours, Passage, PassageHit, Prose, Relation, Step, Triple
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
 from thinkgraph.tools.protocols import Linker, call_checked, link_by_name
@@ -50,35 +41,22 @@ class Fetch(Op[T]):
     """Whether the result is lists of links: the driver takes those out that are not meant (`leave_out`)."""
 
 
-@dataclass(frozen=True)
-class Emit(Op[None]):
-    """Tell whoever listens how far the run is."""
+@dataclass(kw_only=True)
+class NodeScope(CallScope):
+    """Where one node execution happens."""
 
-    event: Event
-
-
-@dataclass(frozen=True)
-class Interrupt(Op[T]):
-    """Ask the person who started the run, and wait: LangGraph's interrupt. Not within `together`.
-
-    The node starts again from its top when the reply is there, and its calls are then taken from the journal.
-    """
-
-    question: UserQuestion
-    read: Callable[[object], T]
-    """Reads a reply. A UsageError it raises is put to the person with the question, asked again."""
+    ceilings: Ceilings
+    in_branch: bool = False
+    """Whether the node belongs to a branch's subgraph."""
+    left_out: frozenset[str] = frozenset()
+    """Entities that links leave out."""
 
 
 @dataclass(frozen=True)
-class CallsMade(Op[Mapping[str, CallRecord]]):
-    """What the calls of this node cost so far, by key."""
+class InNode(Op[T]):
+    """Ask or tell the node execution itself: at once, in the run's own thread."""
 
-
-@dataclass(frozen=True)
-class LeaveOut(Op[None]):
-    """From here on links to these entities are left out: they were named, and not meant."""
-
-    ids: Sequence[str]
+    function: Callable[[NodeScope], T]
 
 
 Turn = Callable[[ModelCall[Any], Sequence[Message]], AIMessage]
@@ -216,23 +194,31 @@ def computed(work: Callable[[], T]) -> Flow[T]:
 
 
 def interrupt(question: UserQuestion, read: Callable[[object], T]) -> Flow[T]:
-    """What the person replies; see `Interrupt`."""
-    return _perform(Interrupt(question, read))
+    """What the person who started the run replies: LangGraph's interrupt. Not within `together`.
+
+    The node starts again from its top when the reply is there, and its calls are then taken from the journal. A UsageError of `read`
+    is put to the person with the question, asked again.
+    """
+    return _perform(InNode(lambda _: from_user(question, read)))
 
 
 def leave_out(ids: Sequence[str]) -> Flow[None]:
-    """Leave entities out of links in this node; in later ones the manifest's `not_meant` does."""
-    return _perform(LeaveOut(ids))
+    """Leave entities, named and not meant, out of links in this node; in later ones the manifest's `not_meant` does."""
+
+    def put(node: NodeScope) -> None:
+        node.left_out = frozenset(ids)
+
+    return _perform(InNode(put))
 
 
 def calls_made() -> Flow[Mapping[str, CallRecord]]:
     """What the calls of this node cost so far, by key: the state has them only when the node has ended."""
-    return _perform(CallsMade())
+    return _perform(InNode(lambda node: dict(node.records)))
 
 
 def emit(event: Event) -> Flow[None]:
     """Send a progress event."""
-    return _perform(Emit(event))
+    return _perform(InNode(lambda node: node.emit(event)))
 
 
 def together(parts: Sequence[Flow[T]]) -> Flow[list[T]]:
