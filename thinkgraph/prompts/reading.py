@@ -124,19 +124,15 @@ def _decoded(body: str) -> list[Any]:
     while tries < _MOST_TRIES and (opening := _OPENING.search(body, at)) is not None:
         try:
             value, at = _DECODER.raw_decode(body, opening.start())
-        except json.JSONDecodeError as error:
-            if error.pos >= length or error.msg.startswith("Unterminated string"):
+        # Any other ValueError: a number of more digits than Python reads.
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, json.JSONDecodeError) and (
+                error.pos >= length or error.msg.startswith("Unterminated string")
+            ):
                 # A list within it is not the reply.
                 return [value for value in found if isinstance(value, dict)]
             at = opening.start() + 1
-            tries += 1
-        except RecursionError:
-            at = opening.start() + 1
-            tries += _TRIES_DEEP
-        except ValueError:
-            # A number of more digits than Python reads.
-            at = opening.start() + 1
-            tries += 1
+            tries += _TRIES_DEEP if isinstance(error, RecursionError) else 1
         else:
             found.append(value)
     return found
@@ -385,10 +381,7 @@ _YES = frozenset(("true", "yes", "1", "right", "correct"))
 _NO = frozenset(("false", "no", "0", "wrong", "incorrect"))
 _WORDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "open": (frozenset(("continue", "open")), frozenset(("end", "closed", "simple"))),
-    "sufficient": (
-        frozenset(("sufficient", "enough")),
-        frozenset(("insufficient", "not sufficient", "not enough")),
-    ),
+    "sufficient": (frozenset(("sufficient", "enough")), frozenset(("insufficient", "not sufficient", "not enough"))),
 }
 """By key, words that say true and words that say false; CogGRAG's own are "Continue" and "End" (section 3.2)."""
 
