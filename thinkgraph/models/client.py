@@ -296,6 +296,8 @@ def _make(model: str) -> BaseChatModel:
     except Exception as error:  # noqa: BLE001 - each provider's package says in its own way that its key is missing
         # The first line of pydantic's only counts the faults.
         told = str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else error
+        if "Supported providers" in str(error):
+            told = "LangChain has no such provider; a server that speaks OpenAI's protocol is openai:NAME at OPENAI_BASE_URL"
         raise ModelError(f"model '{model}' cannot be set up: {first_line(told)}") from None
     if hasattr(made, "max_retries"):
         made.max_retries = 0

@@ -271,7 +271,7 @@ _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"n
         (["--method", "tog2,nonsense"], 2, "there is no method 'nonsense'"),
         (["--set", "width=0"], 2, "setting 'width'"),
         (["--set", "nonsense=1"], 2, "has a setting 'nonsense'"),
-        (["--model", "nonsense:x"], 4, "model 'nonsense:x' cannot be set up"),
+        (["--model", "nonsense:x"], 4, "model 'nonsense:x' cannot be set up: LangChain has no such provider"),
         (["--model", "openai:x"], 4, "needs OPENAI_API_KEY"),
     ],
 )
