@@ -14,7 +14,7 @@ import openai
 import pytest
 
 from thinkgraph.errors import ModelError
-from thinkgraph.models.failures import MAX_WAIT, UnreadableResponseError, classify
+from thinkgraph.models.failures import MAX_WAIT, UnreadableResponseError, classify, words_of
 
 REQUEST = httpx.Request("POST", "http://model/v1")
 
@@ -164,6 +164,47 @@ def test_a_wait_may_be_told_in_milliseconds(headers: dict[str, str], wait: float
     failure = classify(answered(429, headers=headers))
     assert failure is not None
     assert failure.retry_after == wait
+
+
+GEMINI = [{"error": {"code": 429, "details": [{"@type": "…RetryInfo", "retryDelay": "36.5s"}]}}]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [of_openai("RateLimitError", 429, body=GEMINI), answered(429, f"429 RESOURCE_EXHAUSTED. {GEMINI[0]}")],
+    ids=["openai", "gemini"],
+)
+def test_a_wait_may_be_told_in_the_body(error: Exception) -> None:
+    failure = classify(error)
+    assert failure is not None
+    assert failure.retry_after == 36.5
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"error": True, "message": "no slot is free"}, "no slot is free"),
+        ("<html><style>\nb { color: red }</style><SCRIPT>f()</SCRIPT><b>Log in</b>", " Log in "),
+    ],
+)
+def test_the_words_of_a_body(body: Any, says: str) -> None:
+    assert words_of(body).strip() == says.strip()
+
+
+def test_an_error_of_anthropic_is_told_by_its_words() -> None:
+    anthropic = pytest.importorskip("anthropic")
+    body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    response = httpx.Response(529, request=REQUEST)
+    failure = classify(anthropic.APIStatusError(f"Error code: 529 - {body}", response=response, body=body))
+    assert failure is not None
+    assert failure.message == "Error code: 529 - Overloaded"
+
+
+def test_what_ollama_says_in_the_middle_of_a_reply_can_pass() -> None:
+    ollama = pytest.importorskip("ollama")
+    failure = classify(ollama.ResponseError("CUDA error: out of memory"))
+    assert failure is not None
+    assert failure.passing
 
 
 @pytest.mark.parametrize("hours", [-5, 5])

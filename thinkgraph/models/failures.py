@@ -51,7 +51,9 @@ _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 6
 _LOGIN = re.compile(r"(?<=://)[^/?#@\s]+@")
 """Name and password in an address."""
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+_RETRY_DELAY = re.compile(r"""['"]retryDelay['"]:\s*['"](\d+(?:\.\d+)?)s""")
+"""How long to wait, as Gemini tells it in a body."""
 _DEEPEST = 4
 """Levels below which a body's own words are not looked for."""
 MAX_WAIT = 60.0
@@ -94,7 +96,7 @@ def words_of(body: Any, deepest: int = _DEEPEST) -> str:
     if isinstance(body, list) and body and deepest:
         return "; ".join(words_of(one, deepest - 1) for one in body[:5])
     told = body if isinstance(body, Mapping) and deepest else {}
-    found = [told[name] for name in ("error", "message", "detail", "msg") if told.get(name)]
+    found = [one for name in ("error", "message", "detail", "msg") if (one := told.get(name)) and one is not True]
     if not found:
         return json.dumps(body, ensure_ascii=False)
     # FastAPI says where in the request, and OpenRouter what the provider behind it said.
@@ -106,9 +108,9 @@ def words_of(body: Any, deepest: int = _DEEPEST) -> str:
 
 
 def _text_of(error: Exception, status: int | None) -> str:
-    """What a failure says; OpenAI's SDK tells of a body only its `error.message`."""
+    """What a failure says; OpenAI's SDK tells of a body only its `error.message`, Anthropic's the whole."""
     body = getattr(error, "body", None)
-    if status is not None and body and type(error).__module__.startswith("openai"):
+    if status is not None and body and type(error).__module__.startswith(("openai", "anthropic")):
         return _told(f"Error code: {status} - {words_of(body)}")
     return _told(error) or ("no reply in time" if isinstance(error, TimeoutError) else type(error).__name__)
 
@@ -132,13 +134,15 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _header_wait(error: BaseException) -> float | None:
+def _wait(error: BaseException) -> float | None:
     headers: Any = getattr(_answer(error), "headers", None) or getattr(error, "headers", None) or {}
     said = {str(name).casefold(): headers[name] for name in headers}
     wait = retry_after(said.get("retry-after"), said.get("date"))
     # OpenAI's and Azure's own, and the more exact one.
     if (exact := retry_after(said.get("retry-after-ms"))) is not None:
         wait = exact / 1000
+    if wait is None and (told := _RETRY_DELAY.search(f"{error} {getattr(error, 'body', '')}")):
+        wait = float(told[1])
     return None if wait is None else min(wait, MAX_WAIT)
 
 
@@ -214,7 +218,7 @@ def classify(error: Exception) -> Failure | None:
         refused = status in {400, 422}
         filtered = refused and _named(_FILTERS, error, text)
         passing = status in _PASSING_STATUS and not _named(_SPENT, error, text)
-        return Failure(message, passing, refused and not filtered, _header_wait(error), filtered)
+        return Failure(message, passing, refused and not filtered, _wait(error), filtered)
     # httpx and the SDKs wrap timeouts and dropped connections in classes of their own.
     names = " ".join(base.__name__.casefold() for base in type(error).__mro__)
     if isinstance(error, OSError | TimeoutError) or any(name in names for name in _PASSING_NAMES):
@@ -227,7 +231,9 @@ def classify(error: Exception) -> Failure | None:
     module = type(error).__module__.partition(".")[0]
     if module not in _PROVIDERS:
         return None
-    return Failure(f"{type(error).__name__}: {text}", passing=_named(_PASSING_WORDS, error, text))
+    # What Ollama's server says in the middle of a reply has the status -1.
+    in_reply = getattr(error, "status_code", None) == -1
+    return Failure(f"{type(error).__name__}: {text}", passing=in_reply or _named(_PASSING_WORDS, error, text))
 
 
 def _named(words: Iterable[str], error: Exception, text: str) -> bool:
