@@ -18,8 +18,7 @@ from thinkgraph.cli.show import (
     render_answer,
     show_progress,
     write_estimates,
-    write_json,
-    write_line,
+    write_result,
 )
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
@@ -285,10 +284,7 @@ def report(
     shown: Mapping[str, Any] | None,
 ) -> int:
     """Print the answer on stdout and draw it, as --json and --plot say; a page shows the run. Returns the exit status."""
-    if args.json:
-        write_json(answer)
-    else:
-        write_line(render_answer(answer))
+    write_result(answer, render_answer(answer), as_json=args.json)
     sys.stdout.flush()
     if args.plot is not None:
         if shown is not None:

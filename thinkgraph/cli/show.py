@@ -157,6 +157,14 @@ def write_json(value: object, *, indent: int | None = None) -> None:
     sys.stdout.write(text + "\n")
 
 
+def write_result(value: object, text: str, *, as_json: bool) -> None:
+    """Print what a command found: as JSON, or as text for people."""
+    if as_json:
+        write_json(value)
+    else:
+        write_line(text)
+
+
 def write_rows(rows: Sequence[object], text: str, *, as_json: bool, keep: Path | None = None) -> None:
     """Print the table of a bench, or its rows.
 
@@ -172,10 +180,7 @@ def write_rows(rows: Sequence[object], text: str, *, as_json: bool, keep: Path |
     if keep:
         write_text(keep.with_suffix(".json"), json.dumps({"rows": rows}, indent=1) + "\n")
         write_text(keep.with_suffix(".txt"), text + "\n")
-    if as_json:
-        write_json({"rows": rows})
-    else:
-        write_line(text)
+    write_result({"rows": rows}, text, as_json=as_json)
 
 
 def _width() -> int:
@@ -326,7 +331,5 @@ def heed_sigterm() -> None:
 
 def write_estimates(expected: Sequence[Estimate], prices: Prices | None, *, as_json: bool) -> None:
     """Print what --estimate prints: a line for each method, or a list of objects."""
-    if as_json:
-        write_json([one.row(prices) for one in expected])
-    else:
-        write_line("\n".join(one.line(prices) for one in expected))
+    rows, lines = [one.row(prices) for one in expected], [one.line(prices) for one in expected]
+    write_result(rows, "\n".join(lines), as_json=as_json)

@@ -20,7 +20,7 @@ from thinkgraph.cli.options import (
     open_models,
     place,
 )
-from thinkgraph.cli.show import leaving_at_once, many, write_json, write_line
+from thinkgraph.cli.show import leaving_at_once, many, write_line, write_result
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.eval.ablations import ABLATIONS, ablation
@@ -113,9 +113,8 @@ def run(args: argparse.Namespace) -> int:
         preset=str(settings["preset"]),
         gold_entities=args.gold_entities == "yes",
     )
-    write_json(_as_json(args.name, made, rows, note)) if args.json else write_line(
-        shown.render(args.name, made, rows, note)
-    )
+    text = shown.render(args.name, made, rows, note)
+    write_result(_as_json(args.name, made, rows, note), text, as_json=args.json)
     for where, why in blank.items():
         sys.stderr.write(f"thinkgraph: error: no figure for {where}: {why}\n")
     return KnowledgeError.exit_code if blank else 0

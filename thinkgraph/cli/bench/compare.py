@@ -19,7 +19,7 @@ from thinkgraph.cli.options import (
     open_models,
     settings_by_method,
 )
-from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.cli.show import write_result
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.lines import one_line
@@ -51,10 +51,8 @@ def run(args: argparse.Namespace) -> int:
         models = open_models(args.model, knowledge, prices=args.prices)
         sys.stderr.write(f"{len(settings)} methods with model {models.default} over {knowledge.name}\n")
         answers = asyncio.run(_all(question, settings, knowledge, models, args.prompts))
-    if args.json:
-        write_json({name: {"error": str(a)} if isinstance(a, ThinkGraphError) else a for name, a in answers.items()})
-    else:
-        write_line(_table(answers))
+    told = {name: {"error": str(a)} if isinstance(a, ThinkGraphError) else a for name, a in answers.items()}
+    write_result(told, _table(answers), as_json=args.json)
     return 1 if all(isinstance(answer, ThinkGraphError) for answer in answers.values()) else 0
 
 

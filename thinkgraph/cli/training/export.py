@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import KB, add_flags, check_numbers, configured, method_names, open_knowledge, open_models
-from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_result
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.questions import Question, question_row
@@ -101,10 +101,7 @@ def run(args: argparse.Namespace) -> int:
             data=data_name(args.data) if args.data else "made of the graph's own paths",
         )
         report = export(plan, out, replace=args.replace, progress=progress)
-    if args.json:
-        write_json(report)
-    else:
-        write_line(_line(report, out))
+    write_result(report, _line(report, out), as_json=args.json)
     return 0
 
 

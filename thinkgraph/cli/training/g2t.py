@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line, write_result
 from thinkgraph.eval.questions import spread
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Prose
@@ -105,10 +105,7 @@ def _train(args: argparse.Namespace) -> int:
         report = train(pairs, args.out, settings, replace=args.replace, progress=progress, each=each)
     if not learnt:
         _say(f"{args.out} is trained already with these settings and data; its report:")
-    if args.json:
-        write_json(report)
-    else:
-        write_line("\n".join(_table(report, args.out)))
+    write_result(report, "\n".join(_table(report, args.out)), as_json=args.json)
     return 0
 
 
