@@ -201,7 +201,7 @@ def built(options: RunOptions, runs: RunStore, knowledge: Knowledge, models: Mod
 
 def watch_of(plot: Path | None, options: RunOptions, runs: RunStore, thread: str) -> Watched | None:
     """What keeps a run's events, where --plot makes a page of them that replays; None otherwise."""
-    if not _is_page(plot):
+    if plot is None or not is_page(plot):
         return None
     from thinkgraph.ui.live import Watched
 
@@ -210,15 +210,11 @@ def watch_of(plot: Path | None, options: RunOptions, runs: RunStore, thread: str
 
 def run_of_page(plot: Path | None, runs: RunStore, thread: str) -> dict[str, Any] | None:
     """The run as the page that --plot makes has it; None where it makes none."""
-    if not _is_page(plot):
+    if plot is None or not is_page(plot):
         return None
     from thinkgraph.ui.live import kept_run
 
     return kept_run(runs, runs.known(thread))
-
-
-def _is_page(plot: Path | None) -> bool:
-    return plot is not None and is_page(plot)
 
 
 def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool, watch: Watched | None = None) -> Answer:
