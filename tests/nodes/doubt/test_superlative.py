@@ -84,6 +84,15 @@ def test_a_statement_is_ranked_among_those_of_the_same_thing() -> None:
     assert against(question, "Cid", cited=ranked[1:], beside=ranked) == ""
 
 
+def test_an_answer_is_ranked_among_what_the_question_names() -> None:
+    """Every line was cited, the first one's too, and the answer was taken for it."""
+    lengths = (("Osk", "Ann", "2236"), ("Bea", "Osk", "489"), ("Bea", "Cid", "749"), ("Cid", "Bea", "749"))
+    borders = [triple(one + end, one, "shares border with", end, length_km=length) for one, end, length in lengths]
+    question = "Which country that borders Osk has the longest border with it?"
+    assert against(question, "Bea", cited=borders).endswith("Ann has 2236 where Bea has 489")
+    assert against(question, "Ann", cited=borders) == ""
+
+
 def test_the_lines_of_those_behind_are_left_out_once_an_answer_is_doubted() -> None:
     question = "What is the capital of the largest export partner of Kenya?"
     known = {one["id"]: one for one in BUYERS}

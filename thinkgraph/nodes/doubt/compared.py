@@ -48,7 +48,8 @@ class Comparison:
 
     def fault(self, answers: Sequence[str]) -> str:
         """What speaks against answers; empty where nothing does."""
-        return self.uncompared(answers) or self.outdone(answers) or self.superlative.outranked() or self.apart(answers)
+        faults = (self.uncompared, self.outdone, self.superlative.outranked, self.apart)
+        return next(filter(None, (fault(answers) for fault in faults)), "")
 
     def uncompared(self, answers: Sequence[str]) -> str:
         """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""

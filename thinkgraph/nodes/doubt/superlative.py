@@ -66,9 +66,14 @@ class Superlative:
             if not one["literal"] and not following.isdisjoint(map(root_of, words_of(one["relation_label"])))
         ]
 
-    def outranked(self) -> str:
-        """Which thing of the evidence comes before those cited, in words; empty where none does."""
-        told = [self._behind.get(one["id"], "") for one in self.ranking(self.walk.triples)]
+    def outranked(self, answers: Sequence[str]) -> str:
+        """Which thing of the evidence comes before those cited, in words; empty where none does. Of statements that rank an answer itself
+        those alone count, and of these those among what the question names.
+        """
+        ranked, ids = self.ranking(self.walk.triples), self.walk.ids(answers)
+        own = [one for one in ranked if both_ends(one)[1 - self._holder(one)] in ids]
+        asked = [one for one in own if self.walk.named(ends_of(one)[self._holder(one)][1])]
+        told = [self._behind.get(one["id"], "") for one in asked or own or ranked]
         return told[0] if told and all(told) else ""
 
     def without_those_behind(self) -> list[str]:
@@ -89,7 +94,7 @@ class Superlative:
         sign = -1 if chooses_smaller(self.walk.question) else 1
         lists: defaultdict[tuple[str, str, str], list[_Place]] = defaultdict(list)
         for one in self.ranking(self._all):
-            at = 0 if names_object(one["relation_label"]) else 1
+            at = self._holder(one)
             for name, value in self._measure(one):
                 place = _Place(sign * value, ends_of(one)[1 - at][1], one["id"])
                 lists[one["relation"], both_ends(one)[at], name].append(place)
@@ -100,6 +105,20 @@ class Superlative:
             for place in places
             if place.value < firsts[key].value
         }
+
+    def _holder(self, triple: Triple) -> int:
+        """The end, 0 or 1, whose list a statement belongs to: of a relation that holds both ways the one that the question names."""
+        if triple["relation"] in self._mutual:
+            named = [self.walk.named(label) for _, label, _ in ends_of(triple)]
+            if named[0] != named[1]:
+                return named.index(True)
+        return 0 if names_object(triple["relation_label"]) else 1
+
+    @cached_property
+    def _mutual(self) -> set[str]:
+        """The relations that the evidence has in both directions between two things."""
+        ways = {(one["relation"], *both_ends(one)) for one in self._all}
+        return {relation for relation, one, other in ways if one != other and (relation, other, one) in ways}
 
     def _measure(self, triple: Triple) -> Sequence[tuple[str, float]]:
         """The only qualifier that measures, of several the one that the question says; else none."""
