@@ -36,6 +36,11 @@ BUYERS = [
     ("question", "first", "second"),
     [
         ("What is the capital of the largest export partner of Kenya?", "", "Uganda has 11 where Pakistan has 9.5"),
+        (
+            "What is the capital of the country that buys most of Kenya's exports?",
+            "",
+            "Uganda has 11 where Pakistan has 9.5",
+        ),
         ("What is the capital of the smallest export partner of Kenya?", "Pakistan has 9.5 where Uganda has 11", ""),
         ("What is the capital of the second largest export partner of Kenya?", "", ""),
         ("What are the capitals of the two largest export partners of Kenya?", "", ""),

@@ -21,6 +21,7 @@ YEARS = (1000, 2100)
 """The first and the last number that may be a year."""
 ORDERS = frozenset(map(stem, ["rank", "order", "position", "place", "year", "date"]))
 """Words for numbers that tell a place in an order: the first is no smaller thing than the second."""
+_MOST_OF = "most of"
 _NO_MEASURES = ORDERS | {"number", "index"}
 _RANKS_OTHERS = re.compile(
     r"\b(?:second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|one of|among|two|three|four|five|six|seven|eight|nine|ten|\d+)\b",
@@ -54,11 +55,12 @@ class Superlative:
     def __init__(self, walk: Walk, shown: Sequence[EvidenceItem] = ()) -> None:
         """Args: the question, and the statements that its answers stand on; all the evidence that they were found in."""
         self.walk, self.shown = walk, shown
-        self._word = compared_by(walk.question)
+        self._word = compared_by(walk.question) or (_MOST_OF if f" {_MOST_OF} " in walk.asked else "")
 
     def ranking(self, triples: Iterable[Triple]) -> list[Triple]:
         """The statements before whose relation the question has a word that compares ("largest export partner")."""
-        words = self.walk.asked.partition(f" {self._word} ")[2].split()[:2] if self._word else []
+        near = 4 if self._word == _MOST_OF else 2  # "most of its exports", "most of Kenya's exports"
+        words = self.walk.asked.partition(f" {self._word} ")[2].split()[:near] if self._word else []
         following = set(map(root_of, map(stem, words)))
         return [
             one
