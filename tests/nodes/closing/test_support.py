@@ -110,6 +110,12 @@ def test_sentences(question: str, answer: str, kind: str) -> None:
         assert (found["within"], found["line"]) == ("passages", 0)
 
 
+def test_a_quality_is_said_by_its_noun() -> None:
+    told = evidence(text="Arden - Independence: 21 March 1990 (from Osk)")
+    assert one("In what year did Arden become independent?", "1990", told)["kind"] == "sentence"
+    assert one("In what year did Arden become a member?", "1990", told)["kind"] == "words"
+
+
 def test_other_alphabets() -> None:
     found = one("Столица Болгарии?", "София", evidence("(Болгария) -[столица]-> (София)"))
     assert found["kind"] == "path"

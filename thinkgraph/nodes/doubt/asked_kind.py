@@ -126,8 +126,12 @@ _NUMBERED = frozenset(
 
 
 def root_of(word: str) -> str:
-    """What the words for a deed and its doer have in common: "direct" of "directed" and "director", "writ" of "wrote" and "writer"."""
+    """What the words for a deed and its doer have in common: "direct" of "directed" and "director", "writ" of "wrote" and "writer". So a
+    quality's: "independent" of "independence".
+    """
     word = _IRREGULAR.get(word, word)
+    if word.endswith(("anc", "enc")):
+        return f"{word[:-1]}t"
     root = word.removesuffix("or").removesuffix("er")
     return root if len(root) >= _SHORTEST_ROOT else word
 
