@@ -237,10 +237,10 @@ class PromptLibrary:
             _builtin(role)
         if folder is None:
             return
+        root = Path(str(folder))
         # The path of an empty text would be the current folder's.
-        if not (str(folder) and Path(str(folder)).is_dir()):
+        if not str(folder) or not root.is_dir():
             raise PromptError(f"prompt folder {str(folder) or repr(folder)} is not a directory")
-        root = Path(folder)
         # One that lies too high or too deep is no role's, and refused as such. Deeper a folder may hold a whole disk.
         for path in sorted(path for above in ("", "*/", "*/*/") for path in root.glob(f"{above}*{_SUFFIX}")):
             role = ".".join(path.relative_to(root).parts).removesuffix(_SUFFIX)
