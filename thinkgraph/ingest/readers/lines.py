@@ -273,9 +273,10 @@ def cells_of(
 def _closed(row: Iterable[str], delimiter: str) -> bool:
     """Whether each quote in the lines of a row ends where a cell does."""
     try:
-        return bool(next(csv.reader(row, delimiter=delimiter, strict=True)))
+        next(csv.reader(row, delimiter=delimiter, strict=True))
     except csv.Error:
         return False
+    return True
 
 
 def storable_text(value: object) -> str:
