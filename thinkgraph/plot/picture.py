@@ -13,7 +13,7 @@ from typing import Any, Literal
 from thinkgraph.prompts.lines import parse_item
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.knowledge import Triple
-from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.grounding import fold, stands_in
 
 MOST_ENDS = 6
 """Ends of one relation at one node that are drawn; more are folded into one node. Ends that are answers come first."""
@@ -153,8 +153,8 @@ class _Drawing:
             text = ": ".join(part for part in (head, _around(passage["text"], self.answer["answers"])) if part)
             whole = f"[{passage['id']}] {head}: {passage['text']}"
             note = Node(text, "passage", about.get(fold(passage["title"])), whole)
-            held = f" {fold(passage['title'] + ' ' + passage['text'])} "
-            found = [Node(text, "entity", note, answer=True) for text in left if f" {fold(text)} " in held]
+            held = fold(f"{passage['title']} {passage['text']}")
+            found = [Node(text, "entity", note, answer=True) for text in left if stands_in(fold(text), held)]
             self.nodes += [note, *found]
 
     def explored(self) -> None:

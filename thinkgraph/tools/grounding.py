@@ -221,8 +221,8 @@ def names_in(text: str) -> Iterator[str]:
 
 def naming(texts: Iterable[str], names: Collection[str]) -> list[str]:
     """Those of the texts in which one of the names, which are folded, stands as a whole."""
-    shown = [(text, f" {fold(text)} ") for text in texts]
-    return [text for text, folded in shown if any(f" {name} " in folded for name in names)]
+    shown = [(text, fold(text)) for text in texts]
+    return [text for text, folded in shown if any(stands_in(name, folded) for name in names)]
 
 
 def numbers(text: str) -> set[str]:
@@ -332,6 +332,13 @@ def turned_around(lists: Iterable[ShownList]) -> list[ShownList]:
     ]
 
 
+def stands_in(wanted: str, shown: str) -> bool:
+    """Whether words stand side by side in a text, both folded; of a script without spaces, and of Korean, whether the characters do."""
+    if f" {wanted} " in f" {shown} ":
+        return True
+    return bool(PAIRED.search(wanted)) and wanted.replace(" ", "") in shown.replace(" ", "")
+
+
 def holds(answer: str, lines: Iterable[str]) -> bool:
     """Whether the lines hold the answer: as a whole, or most of its content words.
 
@@ -342,7 +349,7 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
 
 
 def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0911 - one for each form of answer
-    """As `holds`; `shown` is the lines folded, between spaces."""
+    """As `holds`; `shown` is the lines folded."""
     wanted = fold(answer)
     if not wanted or wanted in DERIVED:
         return bool(wanted)
@@ -358,7 +365,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
     lines = [_LEFT_OUT.sub("", line) for line in lines]
     if _NUMBER.fullmatch(bare):
         return any(numbers(answer) & numbers(line) or rounds(answer, line) for line in lines)
-    if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
+    if stands_in(wanted, shown):
         return True
     if (measured := _IN_UNITS.fullmatch(bare)) and measured["unit"]:
         return any(_is_measured(measured, line) for line in lines)
@@ -430,7 +437,7 @@ def _names_held(answer: str, have: set[str]) -> bool:
 
 def all_hold(answers: Sequence[str], lines: Sequence[str]) -> bool:
     """Whether every answer is held. Raises nothing; no answers means False."""
-    shown = f" {fold(' '.join(lines))} "
+    shown = fold(" ".join(lines))
     return bool(answers) and all(_holds(answer, lines, shown) for answer in answers)
 
 

@@ -113,6 +113,11 @@ def test_only_the_way_to_an_answer_counts_of_a_community() -> None:
     assert found["covered"] == pytest.approx(1 / 3, abs=1e-3)
 
 
+@pytest.mark.parametrize("question", ["Russia has which currency?", "What is the currency of Russia?"])
+def test_names_are_no_words_to_be_covered_wherever_they_stand(question: str) -> None:
+    assert signals(question, ["ruble"], THEN)["covered"] == 1.0
+
+
 def test_samples_that_agree_are_the_confidence_of_memory() -> None:
     samples = {str(at): {"answers": [answer]} for at, answer in enumerate(["Oslo", "Oslo", "Bergen", "Oslo"])}
     assert confidence(signals("Capital?", ["Oslo"], status="memory", samples=samples)) == 0.75

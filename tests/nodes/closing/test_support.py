@@ -130,6 +130,24 @@ def test_other_alphabets() -> None:
     assert one("What is the capital?", "ankara", long)["kind"] == "sentence"
 
 
+def test_what_a_question_without_spaces_names_is_no_answer_to_it() -> None:
+    assert one("北京市长是谁？", "北京", evidence(text="北京市长是殷勇。"))["kind"] == "words"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "text"),
+    [
+        ("北京市长是谁？", "殷勇", "北京是中国的首都。北京市长是殷勇。"),
+        ("日本の首都はどこですか", "東京", "東京は日本の首都である。人口は多い。"),
+        ("서울의 시장은 누구인가?", "오세훈", "서울은 수도이다. 서울의 시장은 오세훈이다."),
+        ("ใครเป็นผู้ว่ากรุงเทพ", "ชัชชาติ", "ผู้ว่ากรุงเทพคือชัชชาติ"),
+    ],
+)
+def test_scripts_without_spaces(question: str, answer: str, text: str) -> None:
+    found = one(question, answer, evidence(text=text))
+    assert (found["kind"], text[found["start"] : found["end"]]) == ("sentence", answer)
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "line", "kind"),
     [

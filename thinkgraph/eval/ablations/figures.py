@@ -10,8 +10,7 @@ from thinkgraph.eval.bench import rescored
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.reports.results import BenchResult, whole_row
 from thinkgraph.state.answer import Answer
-from thinkgraph.tools.grounding import fold
-from thinkgraph.tools.linking.lexical import PAIRED
+from thinkgraph.tools.grounding import fold, stands_in
 
 Figures = Mapping[str, Any]
 """By name: the columns of a `ReportRow`, and those that `cell_figures` adds. None: there is none."""
@@ -84,8 +83,7 @@ def _has_path(answer: Answer) -> bool:
     asked = fold(answer["question"])
     triples = answer["evidence"]["triples"]
     ends = {fold(label) for triple in triples for label in (triple["subject_label"], triple["object_label"])}
-    # Chinese and the like have no spaces: there a name stands anywhere.
-    named = [end for end in ends if end and (f" {end} " in f" {asked} " or (PAIRED.search(end) and end in asked))]
+    named = [end for end in ends if end and stands_in(end, asked)]
     return len(named) > (fold(answer["answers"][0]) in _YES)
 
 

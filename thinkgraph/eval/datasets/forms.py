@@ -19,7 +19,7 @@ from thinkgraph.eval.datasets.ids import ENTITY_ID
 from thinkgraph.eval.files import FileRow, objects
 from thinkgraph.eval.questions import Question, Read, collected, grouped
 from thinkgraph.prompts.tasks import TASK_LABELS, Task
-from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.grounding import fold, stands_in
 
 
 class Fields(NamedTuple):
@@ -239,7 +239,7 @@ def _mentioned(row: FileRow, wording: str, subject: str) -> Iterator[tuple[str, 
 def _is_named(title: str, question: str) -> bool:
     """Whether a question names the page of this title; "(film)" and the like at its end are not spoken."""
     name = fold(re.sub(r"\s*\([^()]*\)$", "", title))
-    return f" {name} " in f" {fold(question)} "
+    return stands_in(name, fold(question))
 
 
 def _titles(row: FileRow) -> Sequence[str]:

@@ -20,7 +20,7 @@ from thinkgraph.state.coggrag import Outcome
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, ends_of
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.grounding import compares, fold, naming
+from thinkgraph.tools.grounding import compares, fold, naming, stands_in
 from thinkgraph.tools.linking.lexical import content_tokens
 
 BASE = -4.21
@@ -137,11 +137,11 @@ class _Basis:
         self.stands = bool(holding) or not self.answers.isdisjoint(self.labels.values())
         self.sentences = holding or sentences
         """Of the cited passages: those in which an answer stands, all where none does."""
-        self._question = f" {fold(question)} "
+        self._question = fold(question)
 
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
-        return f" {label} " in self._question
+        return stands_in(label, self._question)
 
     def of_kind(self) -> float:
         """1 where the answers are known to be what is asked for, -1 where one is a number that is not asked for, else 0."""
@@ -160,7 +160,7 @@ class _Basis:
         """The share of the question's words, beside names of cited things, that stand in relations on the way, or in a passage's
         sentence beside the answer.
         """
-        left = self._question
+        left = f" {self._question} "
         for label in sorted(set(self.labels.values()), key=len, reverse=True):
             left = left.replace(f" {label} ", " ") if label else left
         words = set(content_tokens(left))

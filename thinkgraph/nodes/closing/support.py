@@ -10,7 +10,7 @@ from thinkgraph.nodes.doubt.asked_kind import SQUARE, UNIT, asked_for, measure_o
 from thinkgraph.nodes.doubt.counted import lengths_said, roots_asked
 from thinkgraph.prompts.lines import Item, ShownHop, parse_item
 from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
-from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, is_day_in, numbers, rounds
+from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, is_day_in, numbers, rounds, stands_in
 from thinkgraph.tools.linking.lexical import is_plural
 from thinkgraph.tools.values import days_in, is_day
 
@@ -40,7 +40,7 @@ class _Held:
 
     def __init__(self, text: str, evidence: Evidence) -> None:
         self._question = text
-        self._folded = f" {fold(text)} "
+        self._folded = fold(text)
         self._compares = compares(text)
         self._asked = asked_for(text)
         self._foreign = self._asked is None and not text.isascii()
@@ -86,7 +86,7 @@ class _Held:
         return Support(answer=answer, kind=kind, within="", line=-1, start=0, end=0)
 
     def _named(self, label: str) -> bool:
-        return f" {fold(label)} " in self._folded
+        return stands_in(fold(label), self._folded)
 
     def _says(self, text: str) -> bool:
         """Whether the question has a word of a text, in some form."""
@@ -150,7 +150,7 @@ class _Held:
             return None
         for sentence in SENTENCE_END.split(text):
             at = text.index(sentence, at)
-            held = numbers(answer) <= numbers(sentence) if numeric else f" {fold(answer)} " in f" {fold(sentence)} "
+            held = numbers(answer) <= numbers(sentence) if numeric else stands_in(fold(answer), fold(sentence))
             rounded = rounds(answer, sentence)
             held = held or rounded or is_day_in(answer, sentence)
             if sentence and held and (not (numeric or rounded) or self._says_so(answer, sentence, text[:at])):

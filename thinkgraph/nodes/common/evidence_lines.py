@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 _BESIDE = " | "
 """Between what a shared line says of one entity and of the next."""
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+SENTENCE_END = re.compile(r"(?<=[.!?\u061f\u06d4\u0964])\s+|(?<=[\u3002\uff01\uff1f])\s*|\n+")
+"""Where a sentence ends; no space follows one in Chinese and Japanese."""
 
 
 @dataclass(frozen=True)
