@@ -122,6 +122,14 @@ def test_a_letter_with_a_stroke_is_the_one_without() -> None:
     assert all(all_hold([answer], lines) for answer in ("Bjorn Sundquist", "Lodz", "Thingeyri", "BJØRN"))
 
 
+def test_marks_that_nobody_sees_are_no_part_of_a_word() -> None:
+    assert fold("\u200f\u05d7\u05d9\u05e4\u05d4\u200e") == "\u05d7\u05d9\u05e4\u05d4"
+    assert fold("Repu\u00adblik Kon\u200bgo") == fold("Republik Kongo")
+    assert fold("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647") != fold("\u0645\u06cc\u062e\u0648\u0627\u0647"), (
+        "Persian has this one"
+    )
+
+
 def test_every_answer_must_be_held() -> None:
     assert all_hold(["Panama", "Лондон"], LINES)
     assert not all_hold(["Panama", "Bogotá"], LINES)

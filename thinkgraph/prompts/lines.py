@@ -35,11 +35,12 @@ from dataclasses import dataclass
 from thinkgraph.state.knowledge import Entity, Relation, Triple
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-# Marks nobody sees: directional marks, zero-width spaces, byte order marks, tags. The joiners of Persian, Indic scripts
-# and emoji (U+200C, U+200D) are letters of theirs and stay.
-_INVISIBLE = re.compile(
-    r"[\u061c\u180e\u200b\u200e\u200f\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]+"
+INVISIBLE = re.compile(
+    r"[\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]+"
 )
+"""Marks nobody sees: soft hyphens, directional marks, zero-width spaces, byte order marks, tags. The joiners of Persian, Indic scripts
+and emoji (U+200C, U+200D) are letters of theirs and stay.
+"""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
 # What carries the grammar and must not stand inside a label: the start of an arrow, the end of one, the end of a node
@@ -64,7 +65,7 @@ def one_line(text: str) -> str:
     """The text on one line, composed (NFC): control characters (line breaks, ANSI escapes, bidirectional overrides) become
     spaces, invisible marks go, half characters (lone surrogates) become U+FFFD.
     """
-    return _flat(text if text.isascii() else unicodedata.normalize("NFC", _INVISIBLE.sub("", text)))
+    return _flat(text if text.isascii() else unicodedata.normalize("NFC", INVISIBLE.sub("", text)))
 
 
 def _flat(text: str) -> str:
@@ -72,7 +73,7 @@ def _flat(text: str) -> str:
         # Most texts: the only space in them is the plain one.
         return " ".join(text.split()) if "  " in text or text != text.strip() else text
     # A rendered line is not composed again: an accent that starts a label would melt into the grammar's own characters.
-    plain = _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
+    plain = INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
     return _SPACE.sub(" ", _CONTROL.sub(" ", plain)).strip()
 
 

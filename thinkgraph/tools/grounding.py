@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import regex
 
-from thinkgraph.prompts.lines import Item, ShownList, parse_item
+from thinkgraph.prompts.lines import INVISIBLE, Item, ShownList, parse_item
 from thinkgraph.prompts.tasks import AUXILIARIES, QUESTION_WORDS
 from thinkgraph.tools.linking.lexical import PAIRED
 from thinkgraph.tools.linking.names import UNDECOMPOSED, word_set
@@ -199,7 +199,7 @@ def fold(text: str) -> str:
     Accents and strokes are what most writers leave out too; marks that are vowels, tones or other letters stay.
     """
     if not text.isascii():
-        plain = _compatible(_ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+        plain = _compatible(_ACCENTS.sub("", unicodedata.normalize("NFKD", INVISIBLE.sub("", text))))
         text = plain.casefold().translate(UNDECOMPOSED)
     # Most names are ASCII without their accents, for which this is faster.
     return " ".join(_ASCII_WORD.findall(text.lower()) if text.isascii() else _WORD.findall(text))

@@ -17,7 +17,7 @@ from thinkgraph.errors import KnowledgeError
 KB_FORMAT = 3
 """Version of the folder's layout."""
 
-BUILDER_VERSION = 5
+BUILDER_VERSION = 6
 """Raised whenever the same inputs would give another content, so that fingerprints tell them apart."""
 
 MANIFEST = "kb.json"

@@ -228,6 +228,15 @@ def test_words_with_accents_are_those_without(tmp_path: Path) -> None:
     assert [(link["entity"]["id"], link["method"]) for link in links][:1] == [("Sao Tome Harbour", "fulltext")]
 
 
+def test_marks_that_nobody_sees_make_no_other_name(tmp_path: Path) -> None:
+    names = {"\u200fHaifa\u200e": "Haifa", "Repu\u00adblik Kon\u200bgo": "Republik Kongo"}
+    path = tmp_path / "graph.sqlite"
+    built_graph(path, in_batches((name, "in", "world", (), None) for name in names))
+    with SqliteGraphStore(path) as store:
+        found = StandardLinker(store).link([f"Where is {asked}?" for asked in names.values()])
+    assert [[link["method"] for link in links[:1]] for links in found] == [["exact"]] * len(names)
+
+
 def test_letters_with_a_stroke_may_be_written_without(tmp_path: Path) -> None:
     """No accent is taken from them, so "Lodz" was no word of "Łódź"."""
     path = tmp_path / "graph.sqlite"

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from thinkgraph.prompts.lines import INVISIBLE
+
 
 def word_set(words: str, sign: str | None = None) -> frozenset[str]:
     """The words of a text as a set."""
@@ -43,11 +45,13 @@ def well_formed(text: str) -> str:
 
 
 def normal_name(text: str) -> str:
-    """The form in which two names are equal: NFKC, case folded, white space collapsed. Accents count."""
+    """The form in which two names are equal: NFKC, case folded, white space collapsed, no invisible marks. Accents count."""
     if text.isascii():
         return " ".join(text.lower().split())
     # Folding can undo the composition (as for U+0345), so the result is composed again.
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+    return " ".join(
+        unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", INVISIBLE.sub("", text)).casefold()).split()
+    )
 
 
 def lowered(text: str) -> str:
