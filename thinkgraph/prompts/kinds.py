@@ -154,6 +154,11 @@ def _parse_pick(text: str, shape: Shape) -> list[int]:
     return _shown(in_range(said, shape.options), shape)
 
 
+_CLEARLY_ABOVE = 2 * MAX_SCORE
+"""A best score up to this is from 0 to 10 and a little too good."""
+_PERCENT = 100
+
+
 def _a_score(entry: Any) -> tuple[int | None, float]:
     pair = [entry, entry.get("score")] if isinstance(entry, dict) else entry
     if not isinstance(pair, list | tuple) or len(pair) < 2:  # noqa: PLR2004 - a pair
@@ -161,7 +166,7 @@ def _a_score(entry: Any) -> tuple[int | None, float]:
     score = number_from(pair[1])
     if score is None or not math.isfinite(score):
         raise BadReplyError("a score must be a number from 0 to 10")
-    return integer(pair[0]), min(max(score, 0.0), float(MAX_SCORE))
+    return integer(pair[0]), max(score, 0.0)
 
 
 def scores_by_rank(best: Sequence[int]) -> list[tuple[int, float]]:
@@ -185,10 +190,12 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
             scores.setdefault(number, score)
     if raw and not scores:
         raise BadReplyError(f"no scored number is from 1 to {shape.options}")
-    if max(scores.values(), default=0) <= 1 and not all(score.is_integer() for score in scores.values()):
-        # From 0 to 1: taken as they stand, all would be as good as useless.
-        return [(number, score * MAX_SCORE) for number, score in scores.items()]
-    return list(scores.items())
+    top, factor = max(scores.values(), default=0), 1.0
+    if top <= 1 and not all(score.is_integer() for score in scores.values()):
+        factor = MAX_SCORE  # from 0 to 1: taken as they stand, all would be as good as useless
+    elif _CLEARLY_ABOVE < top <= _PERCENT:
+        factor = MAX_SCORE / _PERCENT  # from 0 to 100: cut, all would be the best
+    return [(number, min(score * factor, float(MAX_SCORE))) for number, score in scores.items()]
 
 
 def _a_pair(entry: Any) -> tuple[int | None, int | None]:
