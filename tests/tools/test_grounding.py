@@ -99,9 +99,16 @@ def test_a_number_must_stand_in_the_evidence_or_count_it() -> None:
     ["(Osk) -[founded]-> (1976-04-01)", "text | Osk | | It opened on April 1, 1976.", "(Osk) -[on]-> (1 Apr. 1976)"],
 )
 def test_a_day_is_held_in_whatever_form(line: str) -> None:
-    for answer in ("1 April 1976", "April 1st, 1976", "1976-04-01", "1 Apr. 1976."):
+    for answer in (
+        "1 April 1976",
+        "April 1st, 1976",
+        "1976-04-01",
+        "1 Apr. 1976.",
+        "On 1 April 1976",
+        "since April 1, 1976",
+    ):
         assert holds(answer, [line])
-    for answer in ("2 April 1976", "1 June 1976", "1 May 1976", "1 April 1967", "1976-01-04"):
+    for answer in ("2 April 1976", "1 June 1976", "1 May 1976", "1 April 1967", "1976-01-04", "on 2 April 1976"):
         assert not holds(answer, [line])
 
 

@@ -108,6 +108,8 @@ _LEADS_IN = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(r"\b(?:not|never|neither|nor|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+_AT = re.compile(r"^\s*(?:on|since|until)\s+", re.IGNORECASE)
+"""What may stand before a day."""
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 """A day, or a month and a day."""
 _ASKS_FOR = re.compile(rf"\b{QUESTION_WORDS}\b.*\?", re.IGNORECASE | re.DOTALL)
@@ -369,7 +371,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:  # noqa: PLR0
         return True
     if (measured := _IN_UNITS.fullmatch(bare)) and measured["unit"]:
         return any(_is_measured(measured, line) for line in lines)
-    if is_day(answer) or _SLASHED.fullmatch(bare):
+    if is_day(plain := _AT.sub("", bare)) or _SLASHED.fullmatch(plain):
         # Its parts may stand in two other days.
         return any(is_day_in(answer, line) for line in lines)
     return _words_held(answer, lines, set(shown.split()))
@@ -407,6 +409,7 @@ def is_day_in(answer: str, text: str) -> bool:
 
     "4/1/1976" may be that day and the fourth of January.
     """
+    answer = _AT.sub("", answer)
     if slashed := _SLASHED.fullmatch(answer.strip(" .")):
         return any(is_day_in(slashed.expand(form), text) for form in (r"\1.\2.\3", r"\2.\1.\3"))
     return is_day(answer) and days_in(answer) <= days_in(text)
