@@ -83,7 +83,8 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
                 "values": sorted(key for key in (facts.properties if facts else ()) if key not in non_facts),
             }
         )
-    missing = [*plan.catalogue.notes, *ways.notes, *(texts.notes if texts else ())]
+    waiting = (index.wait for index in plan.catalogue.unready)
+    missing = list(dict.fromkeys([*plan.catalogue.notes, *waiting, *ways.notes, *(texts.notes if texts else ())]))
     if not plan.catalogue.indexes_known:
         missing.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")
     if not plan.catalogue.nodes:

@@ -86,7 +86,8 @@ def find_ways(plan: Neo4jPlan) -> Ways:
             shown = ", ".join(group.labels[:3]) if group.labels[0] else "unlabelled nodes"
             doing = f"finding one of the {group.nodes:,} {shown} by name"
             unfit = plan.catalogue.case_sensitive(group.labels, wanted)
-            notes.append(cypher.advice(doing, f"names_of_{shown}", group.labels, sorted(wanted), unfit))
+            wait = plan.catalogue.wait_for(["FULLTEXT"], group.labels, wanted)
+            notes.append(wait or cypher.advice(doing, f"names_of_{shown}", group.labels, sorted(wanted), unfit))
             # With an index over a part of the names, that part must do: a scan of so many nodes is the last resort.
             scanned += [] if covered else [group]
     named = {(label, key) for group in large for label in group.labels for key in group.keys}

@@ -14,7 +14,7 @@ from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, roles
 from thinkgraph.tools.neo4j.connection import Connection
 from thinkgraph.tools.neo4j.roles import Roles, Template
-from thinkgraph.tools.neo4j.schema import Catalogue, count_types, counted, look, merged_roles
+from thinkgraph.tools.neo4j.schema import EXACT_KINDS, Catalogue, count_types, counted, look, merged_roles
 
 EXACT_COUNTS = 20_000
 """Nodes up to which the literal values are counted; of larger databases the sample says about how many there are."""
@@ -315,9 +315,10 @@ def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | N
                 continue
             count = catalogue.labels.get(label, 0)
             if count > UNINDEXED and not catalogue.exact_index(label, key):
+                make = f"CREATE INDEX FOR (n:{cypher.quoted(label)}) ON (n.{cypher.quoted(key)})"
+                advice = catalogue.wait_for(EXACT_KINDS, [label], [key]) or f"its owner can run {make}"
                 raise KnowledgeError(
-                    f"id={label}.{key}: every step would read all {count:,} nodes of {label}; its owner can run "
-                    f"CREATE INDEX FOR (n:{cypher.quoted(label)}) ON (n.{cypher.quoted(key)})"
+                    f"id={label}.{key}: every step would read all {count:,} nodes of {label}; {advice}"
                 )
             found.append((label, key))
     return tuple(sorted(set(found)))

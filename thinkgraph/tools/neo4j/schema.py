@@ -29,14 +29,14 @@ COUNTED_TYPES = 200
 """Types of relationships up to which each is counted when a database is opened: a query has to be planned for each."""
 UNCOUNTED = -1
 
-_EXACT_KINDS = frozenset({"RANGE", "TEXT", "BTREE"})
+EXACT_KINDS = frozenset({"RANGE", "TEXT", "BTREE"})
 _CASE_SENSITIVE = frozenset({"keyword", "whitespace", "unicode_whitespace"})
 """Analyzers of full-text indexes that tell capitals from small letters: what is asked for in small letters is not found there."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """An index that is online."""
+    """An index over nodes."""
 
     name: str
     kind: str
@@ -49,6 +49,17 @@ class Index:
     """Of a vector index."""
     analyzer: str = ""
     """Of a full-text index."""
+    state: str = "ONLINE"
+
+    @property
+    def wait(self) -> str:
+        """Why it is not used, and what to do."""
+        if self.state == "FAILED":
+            return (
+                f"the index {self.name} has failed and is not used: see SHOW INDEXES YIELD name, failureMessage; its owner can "
+                "drop it and make it again"
+            )
+        return f"the index {self.name} is being built and not used yet: open the knowledge base again when it is online"
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,8 @@ class Catalogue:
     indexes_known: bool
     """Whether the user may see them."""
     samples: Mapping[str, LabelFacts]
+    unready: tuple[Index, ...] = ()
+    """Indexes that are not online; all others are."""
     relation_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the database itself gives to types of relationships."""
     notes: tuple[str, ...] = ()
@@ -74,7 +87,7 @@ class Catalogue:
     def exact_index(self, label: str, key: str) -> bool:
         """Whether nodes of the label are found by an equal value of the property without a scan."""
         return any(
-            index.kind in _EXACT_KINDS and label in index.labels and index.properties == [key] for index in self.indexes
+            index.kind in EXACT_KINDS and label in index.labels and index.properties == [key] for index in self.indexes
         )
 
     def full_text(self, label: str, keys: Collection[str]) -> dict[str, set[str]]:
@@ -87,6 +100,12 @@ class Catalogue:
         """The full-text indexes over some properties of some labels that `full_text` leaves out."""
         unfit = (index for index in self.indexes if index.kind == "FULLTEXT" and index.analyzer in _CASE_SENSITIVE)
         return [index.name for index in unfit if set(labels) & set(index.labels) and set(keys) & set(index.properties)]
+
+    def wait_for(self, kinds: Collection[str], labels: Collection[str], keys: Collection[str]) -> str:
+        """Why an index of some kinds over some properties of some labels is not used; "" where there is none to wait for."""
+        found = (index for index in self.unready if index.kind in kinds and index.analyzer not in _CASE_SENSITIVE)
+        over = (index for index in found if set(labels) & set(index.labels) and set(keys) & set(index.properties))
+        return next((index.wait for index in over), "")
 
     def unique_key(self, label: str) -> str:
         """A property that identifies the label's nodes by a constraint of the owner; "" where there is none."""
@@ -120,8 +139,9 @@ def look(connection: Connection) -> Catalogue:
         keys=frozenset(keys),
         nodes=int(nodes),
         relationships=int(relationships),
-        indexes=indexes,
+        indexes=tuple(index for index in indexes if index.state == "ONLINE"),
         indexes_known=known,
+        unready=tuple(index for index in indexes if index.state != "ONLINE"),
         samples=_samples(connection, sampled, [key for key in keys if roles.is_alias(key)]),
         relation_labels=named,
         notes=tuple(notes),
@@ -178,10 +198,10 @@ def counted(connection: Connection, names: Iterable[str], before: str, after: st
 def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
     query = (
         "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, owningConstraint, options "
-        "WHERE state = 'ONLINE' AND entityType = 'NODE' AND type <> 'LOOKUP' "
+        "WHERE entityType = 'NODE' AND type <> 'LOOKUP' "
         "RETURN name, type, labelsOrTypes, properties, owningConstraint IS NOT NULL AND size(properties) = 1, "
         "toInteger(coalesce(options.indexConfig['vector.dimensions'], 0)), "
-        "coalesce(options.indexConfig['fulltext.analyzer'], '') ORDER BY name"
+        "coalesce(options.indexConfig['fulltext.analyzer'], ''), state ORDER BY name"
     )
     try:
         return tuple(Index(*row) for row in connection.rows(query)), True

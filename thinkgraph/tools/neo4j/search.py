@@ -45,7 +45,8 @@ class TextFinder:
                 self._scanned.append((label, key))
         counts, unfit = plan.catalogue.labels, plan.catalogue.case_sensitive
         self.notes = [
-            cypher.advice(
+            plan.catalogue.wait_for(["FULLTEXT"], [label], [key])
+            or cypher.advice(
                 f"searching the {key} of {counts[label]:,} {label}",
                 f"texts_of_{label}",
                 [label],
@@ -106,6 +107,9 @@ def vector_indexes(reader: Neo4jReader, labels: Sequence[str]) -> list[Index]:
     """
     wanted = reader.connection.address.vectors
     every = [index for index in reader.plan.catalogue.indexes if index.kind == "VECTOR"]
+    for index in reader.plan.catalogue.unready:
+        if index.kind == "VECTOR" and index.name == wanted:
+            raise KnowledgeError(f"vectors={wanted}: {index.wait}")
     if wanted not in {None, NONE} and wanted not in {index.name for index in every}:
         known = ", ".join(index.name for index in every) or "there is none"
         raise KnowledgeError(f"vectors={str(wanted)[:80]}: the database has no such vector index (known: {known})")
