@@ -7,7 +7,8 @@ import contextlib
 import pytest
 from tools.neo4j.conftest import Database
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.tools.neo4j import names
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.schema import Catalogue, Index
 
@@ -51,3 +52,20 @@ def test_an_index_that_is_being_built_is_waited_for() -> None:
     assert "names is being built" in catalogue.wait_for(["FULLTEXT"], ["Town", "City"], ["name", "alias"])
     assert not catalogue.wait_for(["VECTOR"], ["City"], ["name"])
     assert not catalogue.wait_for(["FULLTEXT"], ["City"], ["alias"])
+
+
+def with_index(database: Database) -> None:
+    database.run("CREATE (:City {name: 'Ulm'})")
+    database.run("CREATE FULLTEXT INDEX city_names FOR (n:City) ON EACH [n.name]")
+
+
+def test_an_index_that_is_dropped_while_it_is_used(neo4j_server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "SCANNED", 0)
+    with neo4j_server.holding("an index", with_index), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert store.lookup(["Ulm"])[0]
+        neo4j_server.run("DROP INDEX city_names")
+        with pytest.raises(
+            StoreError, match=r"no such fulltext schema index: city_names; open the knowledge base again"
+        ):
+            store.lookup(["Ulm"])
+    neo4j_server.forget()

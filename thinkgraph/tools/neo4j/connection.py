@@ -285,6 +285,9 @@ class Connection(Closing):
         place, user = self.address.place, self.address.user
         code = str(getattr(error, "code", "") or "")
         message = first_line(getattr(error, "message", "") or error)
+        if "schema index" in message:
+            # One that was there when the schema was looked at.
+            message += "; open the knowledge base again, or resume the run"
         if "TransactionTimedOut" in code:
             return TimedOutError(
                 f"a query took Neo4j at {place} more than {seconds:g} seconds; allow more with ?timeout=SECONDS"
