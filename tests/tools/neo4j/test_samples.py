@@ -302,6 +302,8 @@ def test_texts_from_elsewhere_keyed_by_a_property(northwind: Database) -> None:
             "id=Product.productID,Customer.country",
             "id=Customer.country: 3 nodes have the value 'Germany'; name a property",
         ),
+        ("id=Product.unitPrice", "no node of Product has a text or a whole number there, but values such as "),
+        ("id=Product.country", "no node of Product has a text or a whole number there; name another property"),
         ("vectors=nobody", "vectors=nobody: the database has no such vector index (known: there is none)"),
     ],
 )

@@ -325,8 +325,17 @@ def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | N
 
 
 def _check_apart(connection: Connection, keys: Iterable[NodeKey]) -> None:
-    """Refuse a property as an id that several nodes share: what one of them says would be told of the other."""
+    """Refuse a property as an id that identifies none, or that several nodes share: what one of them says would be told of the other."""
     for label, key in keys:
+        value = f"n.{cypher.quoted(key)}"
+        query = f"MATCH (n:{cypher.quoted(label)}) WHERE {value} IS NOT NULL RETURN {cypher.short(value)} LIMIT 20"
+        values = [found for (found,) in connection.rows(query, {"cut": 40})]
+        if not any(isinstance(one, str | int) and not isinstance(one, bool) for one in values):
+            example = f", but values such as {str(values[0])[:40]}" if values else ""
+            raise KnowledgeError(
+                f"id={label}.{key}: no node of {label} has a text or a whole number there{example}; "
+                "name another property, or none"
+            )
         query = (
             f"MATCH (n:{cypher.quoted(label)}) WITH toStringOrNull(n.{cypher.quoted(key)}) AS value LIMIT {_LOOKED_AT} "
             "WITH value, count(*) AS nodes WHERE value <> '' AND nodes > 1 "
