@@ -145,10 +145,13 @@ def entities_and_vectors(database: Database) -> None:
         "UNWIND $rows AS row MATCH (n:Entity {id: row[0]}) SET n.embedding = row[1]",
         rows=[[id_, vector] for (id_, _), vector in zip(rows, vectors, strict=True)],
     )
-    database.run(
-        "CREATE VECTOR INDEX entities_by_meaning FOR (n:Entity) ON (n.embedding) OPTIONS "
-        "{indexConfig: {`vector.dimensions`: 256, `vector.similarity_function`: 'cosine'}}"
-    )
+    # Of another encoder, and the first by name.
+    database.run("MATCH (n:Entity) SET n.another = [x IN range(1, 256) | x % 3 - 0.5]")
+    for name, key in (("entities_by_meaning", "embedding"), ("another_encoders", "another")):
+        database.run(
+            f"CREATE VECTOR INDEX {name} FOR (n:Entity) ON (n.{key}) OPTIONS "
+            "{indexConfig: {`vector.dimensions`: 256, `vector.similarity_function`: 'cosine'}}"
+        )
 
 
 def test_entities_by_meaning(neo4j_server: Database) -> None:
@@ -156,13 +159,14 @@ def test_entities_by_meaning(neo4j_server: Database) -> None:
         neo4j_server.holding("entities and vectors", entities_and_vectors),
         Neo4jGraphStore.open(neo4j_server.spec) as graph,
     ):
-        (index,) = vector_indexes(graph.reader, [*graph.plan.things])
+        indexes = vector_indexes(graph.reader, [*graph.plan.things])
+        assert [index.name for index in indexes] == ["another_encoders", "entities_by_meaning"]
         one = LinkerConformance.entities[0][0]
         text = f"{one['label']}: {one['description']}"
-        (hits,) = Neo4jEntityIndex(graph.reader, HashEmbedder(), index).nearest([text], limit=2)
+        (hits,) = Neo4jEntityIndex(graph.reader, HashEmbedder(), indexes).nearest([text], limit=2)
         assert [entity["id"] for entity, _ in hits] == ["austria", "switzerland"]
         assert hits[0] == (one, pytest.approx(1, abs=1e-2))
-        assert Neo4jEntityIndex(graph.reader, HashEmbedder(64), index).nearest([text]) == [[]], "another encoder's"
+        assert Neo4jEntityIndex(graph.reader, HashEmbedder(64), indexes).nearest([text]) == [[]], "another encoder's"
 
 
 def test_suite_data_is_not_trivial() -> None:

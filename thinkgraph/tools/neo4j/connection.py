@@ -59,7 +59,7 @@ class Address:
     """How the graph is read, where the address says so: by option (`ROLES`), lists of `Label.property` or `property` (of every
     label); `literal` and `hide` take labels, `hide` also types of relationships. An empty list: there is none."""
     vectors: str | None = None
-    """Name of the vector index to use; "none": use none; None: the one whose vectors match the encoder."""
+    """Name of the vector index to use; "none": use none; None: those whose vectors match the encoder."""
     timeout: float = 30.0
     """Seconds a query may take."""
     scan: float = 5.0

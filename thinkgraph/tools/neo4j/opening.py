@@ -35,6 +35,6 @@ def open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
         linker = StandardLinker(
             graph,
             embedder=chosen if text is not None else None,
-            entity_index=Neo4jEntityIndex(graph.reader, chosen, indexes[0]) if indexes else None,
+            entity_index=Neo4jEntityIndex(graph.reader, chosen, indexes) if indexes else None,
         )
         return Knowledge(graph=graph, text=text, linker=linker, embedder=chosen, close_stores=True)

@@ -183,23 +183,24 @@ class VectorIndex:
 
 
 class Neo4jEntityIndex:
-    """Finds entities by meaning, through a vector index over their nodes. Takes the place of `EntityIndex`."""
+    """Finds entities by meaning, through vector indexes over their nodes. Takes the place of `EntityIndex`."""
 
-    def __init__(self, reader: Neo4jReader, embedder: Embedder, index: Index) -> None:
-        """Search `index`, whose vectors must have been made by `embedder`: checked at the first use, and else not used."""
+    def __init__(self, reader: Neo4jReader, embedder: Embedder, indexes: Sequence[Index]) -> None:
+        """Search those of `indexes` whose vectors `embedder` has made: checked at the first use."""
         self._reader = reader
-        self._index = VectorIndex(reader, embedder, index, _entity_texts, index.labels[0])
+        self._indexes = [VectorIndex(reader, embedder, one, _entity_texts, one.labels[0]) for one in indexes]
 
     def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
-        """The `limit` entities nearest to each text with their cosines, best first; none where the index does not fit."""
-        found: list[list[tuple[Entity, float]]] = [[] for _ in texts]
-        if texts and self._index.fits:
-            columns = cypher.described(self._reader.plan.hidden_labels)
-            for at, score, head, details, edges in self._index.nearest(texts, limit, columns):
+        """The `limit` entities nearest to each text with their cosines, best first; none where no index fits."""
+        found: list[dict[str, tuple[Entity, float]]] = [{} for _ in texts]
+        columns = cypher.described(self._reader.plan.hidden_labels)
+        for index in (one for one in self._indexes if texts and one.fits):
+            for at, score, head, details, edges in index.nearest(texts, limit, columns):
                 node = self._reader.node(head)
-                if not node.hidden and not node.literal:
-                    found[at].append((rows.entity(node, details, edges), score))
-        return [sorted(hits, key=lambda hit: (-hit[1], hit[0]["id"])) for hits in found]
+                known = found[at].get(node.id)
+                if not node.hidden and not node.literal and (known is None or known[1] < score):
+                    found[at][node.id] = rows.entity(node, details, edges), score
+        return [sorted(hits.values(), key=lambda hit: (-hit[1], hit[0]["id"]))[:limit] for hits in found]
 
 
 def _entity_texts(node: Neo4jNode, facts: Any) -> list[str]:
