@@ -521,3 +521,18 @@ def test_vectors_of_another_model_are_left_alone(neo4j_server: Database) -> None
             assert used(Neo4jTextStore(store, HashEmbedder(64))) == [("theirs", False)]
         with Neo4jGraphStore.open(f"{neo4j_server.spec}?vectors=none") as store:
             assert used(Neo4jTextStore(store, HashEmbedder())) == []
+
+
+def long_numbers(database: Database) -> None:
+    """Ids as long as those of posts, up to the least and the greatest that there are."""
+    database.run("CREATE CONSTRAINT posts FOR (n:Post) REQUIRE n.id IS UNIQUE")
+    ids = [1_234_567_890_123_456_789, (1 << 63) - 1, -(1 << 63)]
+    database.run("UNWIND $ids AS id CREATE (:Post {id: id, name: 'post ' + id})-[:BY]->(:User {name: 'Ann'})", ids=ids)
+
+
+def test_ids_of_nineteen_digits(neo4j_server: Database) -> None:
+    with neo4j_server.holding("long numbers", long_numbers), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        ids = ["1234567890123456789", "9223372036854775807", "-9223372036854775808"]
+        assert [one and one["label"] for one in store.entities(ids)] == [f"post {id_}" for id_ in ids]
+        assert [len(one) for one in store.relations(ids)] == [1, 1, 1]
+        assert store.entities(["9223372036854775808", "9" * 5_000]) == [None, None]

@@ -30,7 +30,7 @@ from thinkgraph.tools.values import DESCRIPTION_LENGTH, foreign_time, shortened,
 
 _NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN = "node:", "element:", "literal:", "value:", "key:"
 _RESERVED = (_NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN)
-_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})")
 _NEEDLESS = re.compile(r"(?:\.|(\.\d*?[1-9]))0+(?!\d)")
 """The end of a fraction of a second: the driver writes all nine digits."""
 _LONGEST_ID = 20_000
@@ -360,7 +360,7 @@ def escaped(text: str) -> str:
 
 def _values(text: str) -> list[Any]:
     """What a property may hold that is written so: the string, or the number."""
-    return [text, int(text)] if _INTEGER.fullmatch(text) and abs(int(text)) < 1 << 63 else [text]
+    return [text, int(text)] if _INTEGER.fullmatch(text) and -(1 << 63) <= int(text) < 1 << 63 else [text]
 
 
 def _text(value: Any) -> str:
