@@ -146,15 +146,18 @@ def test_vectors_of_another_encoder_are_said() -> None:
                     ask()
 
 
+LONG = ["1234567890123456789", "-9223372036854775808", "9223372036854775808", "9" * 5_000]
+
+
 def test_entities_may_be_whole_numbers_in_the_metadata() -> None:
     with collection("numbered") as (client, made):
-        about: list[Any] = [862, "862", [7, 862], "0862", -862]
+        about: list[Any] = [862, "862", [7, 862], "0862", -862, 1234567890123456789, [-(1 << 63)]]
         ids = [str(number) for number in range(len(about))]
         vectors = np.ones((len(about), 2), np.float32)
         made.add(ids=ids, documents=ids, embeddings=vectors, metadatas=[{"entity": one} for one in about])
         with ChromaTextStore(client, "numbered", embedder=Given(vectors)) as store:
             many = [str(number) for number in range(1000)]
-            for asked, found in (["862"], "012"), (["-862", "7"], "24"), (["0862"], "3"), (many, "012"):
+            for asked, found in (["862"], "012"), (["-862", "7"], "24"), (["0862"], "3"), (many, "012"), (LONG, "56"):
                 assert "".join(hit["passage"]["id"] for hit in store.passages_of(asked, "0")) == found
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PAGE = 2000
 _ENTITIES_AT_ONCE = 200
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 # Up to so many documents are compared one by one: Chroma's index is built in threads, and in about one of a hundred
 # builds of a small collection no link in it leads to some of the documents.
 _WITHOUT_INDEX = 1000
@@ -187,7 +187,10 @@ class ChromaTextStore(Closing):
         """The filter for documents about these entities."""
         key = self._keys.entity
         # Databases number things, and so may metadata do.
-        values: list[list[Any]] = [list(ids), [int(id_) for id_ in ids if _WHOLE.fullmatch(id_)]]
+        values: list[list[Any]] = [
+            list(ids),
+            [int(id_) for id_ in ids if _WHOLE.fullmatch(id_) and -(1 << 63) <= int(id_) < 1 << 63],
+        ]
         # `$in` sees metadata that are one value, `$contains` those that are a list.
         single = [{key: {"$in": some}} for some in values if some]
         return {"$or": [*single, *({key: {"$contains": one}} for some in values for one in some)]}
