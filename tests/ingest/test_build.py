@@ -390,6 +390,15 @@ def test_bad_targets(tmp_path, files):
     assert build_kb(tmp_path / "empty", **files).manifest
 
 
+@pytest.mark.parametrize("named", [str, Path])
+def test_files_are_given_in_a_list(tmp_path, named):
+    (tmp_path / "t.tsv").write_text("a\tr\tb\n")
+    with pytest.raises(UsageError, match=r"paths are given in a list: \['t\.tsv'\]"):
+        build_kb(tmp_path / "kb", triples=named("t.tsv"))
+    with pytest.raises(UsageError, match=r"a file is named by a text or a path, not \('a', 'r', 'b'\)"):
+        build_kb(tmp_path / "kb", triples=(row for row in [("a", "r", "b")]))
+
+
 def test_nothing_usable(tmp_path):
     (tmp_path / "t.tsv").write_text("a\nb\n\tx\ty\n")
     with pytest.raises(KnowledgeError, match=r"no triple could be read from t\.tsv: line 1"):

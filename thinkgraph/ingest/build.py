@@ -36,7 +36,7 @@ from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, remove_load
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.addresses import local_path
+from thinkgraph.tools.addresses import local_path, local_paths
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, StatementCounts, TextCounts
 from thinkgraph.tools.linking.meaning import entity_passage
 from thinkgraph.tools.linking.names import key_label, well_formed
@@ -162,7 +162,7 @@ class Inputs:
             "aliases": [] if aliases is None else [aliases],
             "passages": passages,
         }
-        self.paths = {role: [local_path(path, "a file") for path in paths] for role, paths in roles.items()}
+        self.paths = {role: local_paths(paths, "a file") for role, paths in roles.items()}
         given = [(role, path) for role, paths in self.paths.items() for path in paths]
         self.passage_lines = 0
         self.files: list[InputFile] = []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from thinkgraph.errors import KnowledgeError, UsageError
@@ -31,11 +33,24 @@ def local_path(given: Path | str, what: str) -> Path:
     """A path of this machine, with the home folder for `~`; `what` it is, a file or a folder, is for the error.
 
     Raises:
-        UsageError: it is an address. As a path, its password would be shown.
+        UsageError: it is an address (as a path, its password would be shown), or neither a text nor a path.
     """
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"{what} is named by a text or a path, not {given!r:.80}")
     if "://" in str(given):
         raise UsageError(f"{redacted(str(given))} is an address: name {what} of this machine")
     return Path(given).expanduser()
+
+
+def local_paths(given: Iterable[Path | str], what: str) -> list[Path]:
+    """Several of them, each of which is `what`.
+
+    Raises:
+        UsageError: one stands alone (a text is a list of letters, too), or cannot be used.
+    """
+    if isinstance(given, str | os.PathLike):
+        raise UsageError(f"paths are given in a list: [{redacted(str(given))!r}], where it is one")
+    return [local_path(path, what) for path in given]
 
 
 def noted(address: str) -> str:

@@ -379,6 +379,8 @@ def test_options_are_checked(docs, options, error: str) -> None:
         build(docs, options=DocumentOptions(**options))
     with pytest.raises(UsageError, match="--documents"):
         build_documents(docs.parent / "kb", [])
+    with pytest.raises(UsageError, match="paths are given in a list"):
+        build_documents(docs.parent / "kb", docs)
 
 
 def test_only_bases_from_documents_are_updated(docs, tmp_path) -> None:

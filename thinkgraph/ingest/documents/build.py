@@ -31,7 +31,7 @@ from thinkgraph.ingest.folder import BuildFolder, named, writing
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.addresses import local_path
+from thinkgraph.tools.addresses import local_path, local_paths
 from thinkgraph.tools.kb_files import DocumentCounts
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
@@ -246,7 +246,7 @@ def _paths(documents: Sequence[Path | str]) -> list[Path]:
     """The files and folders. Refuses none, and one that does not exist, before the build starts."""
     if not documents:
         raise UsageError("name a file or folder of documents with --documents")
-    paths = [local_path(path, "a file or folder") for path in documents]
+    paths = local_paths(documents, "a file or folder")
     if missing := next((path for path in paths if not path.exists()), None):
         raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
     if other := next((path for path in paths if not path.is_file() and not path.is_dir()), None):
