@@ -201,7 +201,9 @@ def refuse_target(target: Path, *, replace: bool, kind: FolderKind = KNOWLEDGE_B
         if not kind.is_one(target):
             raise KnowledgeError(f"{target} is not empty and not {kind.what}; name a new folder")
     if not replace:
-        raise KnowledgeError(f"{target} is {kind.what} already; add --replace to make it anew, or name another")
+        raise KnowledgeError(
+            f"{target} is {kind.what} already; add --replace (in Python, replace=True) to make it anew, or name another"
+        )
     # A build that was killed at its very end leaves its state.
     if others := [name for name in kind.foreign(target) if name != _STATE]:
         raise KnowledgeError(f"{target} holds {one_line(others[0])} too, which would be lost: move it elsewhere first")

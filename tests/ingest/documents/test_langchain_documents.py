@@ -129,7 +129,7 @@ def test_other_documents_never_take_the_place_of_those_that_are_there(tmp_path):
         return build_from_documents(tmp_path / "kb", documents, embedder=HashEmbedder(), **more)
 
     assert build(*first).documents["failed"] == 1
-    with pytest.raises(KnowledgeError, match="is a knowledge base already; add --replace"):
+    with pytest.raises(KnowledgeError, match=r"is a knowledge base already; add --replace \(in Python, replace=True\)"):
         build(Document(TEXTS[1], id="three"))
     assert build(first[0], Document(TEXTS[1], id="two")).changes == {"unchanged": 1, "added": 1, "removed": 0}
     assert build(Document(TEXTS[1], id="three"), replace=True).changes == {"added": 1, "removed": 2}
