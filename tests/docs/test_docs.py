@@ -168,6 +168,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(listed) == sorted(page.relative_to(ROOT / "docs").as_posix() for page in DOCS)
 
 
+def test_the_reference_has_every_name_of_the_package() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
+    told = re.findall(r"^::: thinkgraph\.(?!state\.)[\w.]*?(\w+)$", page, re.MULTILINE)
+    assert sorted([*told, "__version__"]) == sorted(tg.__all__)
+
+
 @pytest.mark.parametrize(
     ("text", "fetches"),
     [
