@@ -30,7 +30,7 @@ def main() -> None:
         folder = Path(scratch)
         (folder / "crew.tsv").write_text(CREW, "utf-8")
         (folder / "logbook.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LOGBOOK), "utf-8")
-        # Malformed and duplicate rows would be reported with their line numbers.
+        # Malformed rows are counted here, and listed with their line numbers in build_report.jsonl; repeated triples are only counted.
         report = build_kb(folder / "ships", triples=[folder / "crew.tsv"], passages=[folder / "logbook.jsonl"])
         print("left out:", dict(report.rejected) or "nothing")
 
