@@ -36,7 +36,7 @@ PASSWORD = "it's a s3cret/@:?#"  # noqa: S105 - made up, and odd on purpose
 QUOTED = "it%27s%20a%20s3cret%2F%40%3A%3F%23"
 
 
-LAST = ("test_samples.py", "test_chatbot.py", "test_tutorial.py", "test_neo4j_runs.py", "test_neo4j_faults.py")
+LAST = ("test_samples.py", "test_tutorial.py", "test_neo4j_runs.py", "test_neo4j_faults.py")
 """Come last, in this order: what asks the same content in a row, and what kills the server last of all. A new content, and a new
 server, plans every query anew, which costs more than its answer."""
 

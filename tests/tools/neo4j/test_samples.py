@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -395,3 +397,20 @@ def test_movies_are_recognised(movies: Database) -> None:
         roles_of = {triple["object_label"]: triple["qualifiers"] for triple in found["triples"]}
         assert roles_of["The Matrix"] == [["roles", "Neo"]]
         assert not Neo4jTextStore.recognised(store)
+
+
+def test_the_chatbot_answers_a_line_at_a_time(
+    neo4j_server: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = "Who wrote the film that Tony Scott directed?\n\nWhen was the director of Speed born?\n"
+    main = runpy.run_path(str(EXAMPLES / "chatbot.py"))["main"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(asked))
+    with neo4j_server.holding("movies", lambda there: there.script(EXAMPLES / "movies.cypher")):
+        main([neo4j_server.spec])
+    first, second = ("\n" + capsys.readouterr().out).split("\n> ")[1:]
+    assert first.splitlines()[1:3] == [
+        "Jim Cash",
+        "Status: grounded (the evidence holds the answer; best guess (offline))",
+    ]
+    assert "Tony Scott" in first
+    assert second.splitlines()[1] == "1943"
