@@ -278,7 +278,9 @@ def _change_of(
     target = local_path(folder, "a folder").resolve()
     manifest = kb_files.read_manifest(target)
     if "documents" not in manifest:
-        raise KnowledgeError(f"{target} was not built from documents; build it again with `kb build --replace`")
+        raise KnowledgeError(
+            f"{target} was not built from documents: build it again from all its files, with `kb build --replace`"
+        )
     with DocumentStore(target / kb_files.DOCUMENTS, write=False) as store:
         options = DocumentOptions.from_json(store.meta("options"))
     return _Change(
