@@ -23,6 +23,8 @@ def test_errors_of_every_role_alone_and_of_all_together_cost_points(cli: Run, tm
         "8",
         "--set",
         "backtracks=0",
+        "--set",
+        "ranker=bm25",
         "--report",
         str(folder),
         "--json",
