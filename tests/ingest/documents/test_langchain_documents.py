@@ -140,7 +140,7 @@ def test_no_document_is_lost_without_a_word(tmp_path):
         Document("Alpha City is in Beta Land.", id="a"),
         Document("Gamma City is in Delta Land.", id="a"),
         Document("Rho Hill is in Tau Land.", id="a#2"),
-        Document("Psi Hill is in Chi Land. " * 41_000, id="long"),
+        Document(f"Psi Hill is in Chi Land, {'o' * 175}. " * 5_000, id="long"),
         Document("Eta Hill is in Mu\0Land.", id="nul"),
         Document(" \n", id="blank\nid"),
     ]
