@@ -62,6 +62,21 @@ def test_a_word_within_a_name_does_not_say_which_of_two_is_meant() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cited", "told"),
+    [
+        (["Osk has 250,000 people: 130,000 men and 120,000 women."], ALONE),
+        (["Osk has 250,000 people, Tarr 240,000."], ""),
+        (["Osk has 250,000 people.", "Tarr has 240,000 people."], ""),
+    ],
+)
+def test_numbers_of_one_thing_are_no_two_values(cited: list[str], told: str) -> None:
+    passages = {text: Passage(id=text, title="", section="", text=text, entities=[]) for text in cited}
+    chunks = [chunk_item(text, 0, len(text), entity="Osk") for text in cited]
+    walk = Walk("Which has the larger population, Osk or Tarr?", chunks, Texts({}, passages))
+    assert outcome(misfit(["Osk"], walk), deps_of(MemoryGraphStore([]), HashEmbedder())) == told
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [("The Osk is its longest river.", ""), ("The Osk is a river there.", ALONE), ("The Osk has 9, the Tarr 5.", "")],
 )

@@ -24,6 +24,8 @@ from thinkgraph.tools.grounding import (
     compared_by,
     fold,
     may_name_answer,
+    names_in,
+    naming,
     numbers,
     says_most,
     value_of,
@@ -208,10 +210,17 @@ class Comparison:
         return any(map(self.walk.says, own))
 
     def _values(self) -> int:
-        """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
+        """How many numbers the lines have, in literals, qualifiers that the question names, and sentences. Where it chooses between things,
+        those of a sentence that names no two of them are one thing's, and count as one.
+        """
         told = [one["object_label"] for one in self.walk.triples if one["literal"]]
         told += [value for one in self.walk.triples for name, value in one["qualifiers"] if self.walk.says(name)]
-        return sum(len(numbers(text)) for text in [*told, *self._sentences])
+        names = set(names_in(self.walk.question)) if chooses(self.walk.question) else ()
+        found = 0
+        for text in [*told, *self._sentences]:
+            of_one = names and sum(bool(naming([text], [name])) for name in names) < 2  # noqa: PLR2004 - the things chosen between
+            found += min(len(numbers(text)), 1) if of_one else len(numbers(text))
+        return found
 
     @cached_property
     def _sentences(self) -> list[str]:
