@@ -25,9 +25,9 @@ from thinkgraph.tools.grounding import (
     fold,
     may_name_answer,
     names_in,
-    naming,
     numbers,
     says_most,
+    stands_in,
     value_of,
 )
 
@@ -218,7 +218,8 @@ class Comparison:
         names = set(names_in(self.walk.question)) if chooses(self.walk.question) else ()
         found = 0
         for text in [*told, *self._sentences]:
-            of_one = names and sum(bool(naming([text], [name])) for name in names) < 2  # noqa: PLR2004 - the things chosen between
+            shown = fold(text)
+            of_one = names and sum(stands_in(name, shown) for name in names) < 2  # noqa: PLR2004 - the things chosen between
             found += min(len(numbers(text)), 1) if of_one else len(numbers(text))
         return found
 
