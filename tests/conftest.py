@@ -78,6 +78,14 @@ def own_folders(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(scope="module")
+def by_words() -> Iterator[None]:
+    """Passages are ranked by their words where it is of no matter which ones a prompt shows: the encoder takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("thinkgraph.tools.encoders.words.encoder_found", lambda: False)
+        yield
+
+
 @pytest.fixture
 def uncollected() -> Iterator[None]:
     """Garbage stays while a parser recurses to the limit: finalizers that run there fail, and what they close stays open."""

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from thinkgraph.cli.main import main
 
-pytestmark = pytest.mark.xdist_group("g2t")
+pytestmark = [pytest.mark.xdist_group("g2t"), pytest.mark.usefixtures("by_words")]
 """The export and the trained model are made once, by the worker that has PyTorch loaded."""
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_small" / "train.py"
 ROLE = "tog2.topic_prune"
@@ -35,16 +34,8 @@ TEMPLATE = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def by_words() -> Iterator[None]:
-    """Passages are ranked by their words: which ones a prompt shows is of no matter here, and the encoder took 19 seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("thinkgraph.tools.encoders.words.encoder_found", lambda: False)
-        yield
-
-
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(by_words: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("export") / "data"
     words = ["--data", "world", "--limit", "24", "--methods", "tog2", "--set", "shots=0"]
     assert main(["export", "training", str(out), "--kb", "world", *words]) == 0

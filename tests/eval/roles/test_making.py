@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,11 +43,8 @@ SETTINGS = RunSettings(max_calls=None)
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[Knowledge]:
-    """By words: which passages a prompt shows is of no matter here, and the encoder took 6 seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("thinkgraph.tools.encoders.words.encoder_found", lambda: False)
-        yield Knowledge.open("world")
+def world(by_words: None) -> Knowledge:
+    return Knowledge.open("world")
 
 
 @pytest.fixture(scope="module")
