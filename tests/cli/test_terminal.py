@@ -18,6 +18,7 @@ from fakes import Terminal
 from model_server import ModelServer, ServedCall
 from replies import Answer, Fault, Hang, Reply, server_error
 
+from thinkgraph.cli.ask import speaker
 from thinkgraph.cli.main import entry
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.cli.show import LineProgress, heed_sigterm, write_json
@@ -192,6 +193,30 @@ def test_ctrl_c_and_sigterm_leave_at_once_and_the_run_goes_on(
     assert cli("resume", "t").out.splitlines()[0] == ANSWER
     with RunStore(home) as runs:
         assert runs.known("t")["status"] == "grounded"
+
+
+def test_a_line_of_progress_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(sys.stderr, "write", written.append)
+    speaker(quiet=False)("round 1")
+    assert written == ["round 1\n"]
+
+
+def test_on_a_terminal_the_error_of_ctrl_c_stands_on_a_line_of_its_own() -> None:
+    code = (
+        "import os, signal, sys; from thinkgraph.cli.show import LineProgress, leaving_at_once\n"
+        "with LineProgress(sys.stderr) as progress, leaving_at_once('interrupted'):\n"
+        "    progress('answering', 3, 10); os.kill(os.getpid(), signal.SIGINT); signal.pause()"
+    )
+    ours, its = os.openpty()
+    run = subprocess.run(
+        [sys.executable, "-c", code], stderr=its, stdin=its, env=environment({}), timeout=60, check=False
+    )
+    shown = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(its)
+    assert run.returncode == 130
+    assert shown.splitlines()[-2:] == ["answering: 3 of 10", "thinkgraph: error: interrupted"]
 
 
 def test_sigkill_loses_no_reply(cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

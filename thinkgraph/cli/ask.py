@@ -130,7 +130,9 @@ def speaker(*, quiet: bool) -> Callable[[str], None]:
         if quiet:
             return
         try:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+            # One write: Ctrl-C between a line and its end would put the error behind the line.
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()
         except OSError:
             sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
 

@@ -301,7 +301,9 @@ def leaving_at_once(words: str) -> Iterator[None]:
 
     def leave(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(OSError):
-            os.write(2, f"thinkgraph: error: {words}\n".encode())
+            # On a terminal the cursor stands behind "^C" or a line that changes.
+            start = "\n" if os.isatty(2) else ""
+            os.write(2, f"{start}thinkgraph: error: {words}\n".encode())
         os._exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)
 
     if threading.current_thread() is not threading.main_thread():

@@ -110,7 +110,7 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 (beside the result)
+    sys.stderr.write(f"{line}\n")
 
 
 def _read(files: Sequence[Path], limit: int | None = None, *, texts: bool = True) -> Sequence[TextPair]:
