@@ -5,15 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from nodes.doubt.doubt_kit import against
-from nodes.flows import deps_of, outcome, triple
+from nodes.doubt.doubt_kit import against, of_texts
+from nodes.flows import triple
 
-from thinkgraph.nodes.common.evidence_lines import Texts
-from thinkgraph.nodes.doubt.misfit import misfit
-from thinkgraph.nodes.doubt.walk import Walk
-from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Passage
-from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 
 BORDERS = [
@@ -57,14 +51,30 @@ def test_a_text_joins_what_it_names_and_what_it_is_about() -> None:
     about = {"m": "Mexico", "u": "United States", "b": "Belize"}
 
     def told(*cited: str) -> str:
-        passages = {key: Passage(id=key, title="", section="", text=texts[key], entities=[about[key]]) for key in cited}
-        items = [
-            EvidenceItem(
-                id=key, kind="chunk", score=1.0, round=0, passage=key, start=0, end=len(texts[key]), sentences=[]
-            )
-            for key in cited
-        ]
-        return str(outcome(misfit(["Yes"], Walk(question, items, Texts({}, passages))), deps_of(GRAPH, HashEmbedder())))
+        return of_texts(question, "Yes", texts={key: (about[key], texts[key]) for key in cited}, graph=GRAPH)
 
     assert told("m") == told("u") == told("m", "u") == APART.format("USA")
     assert told("b") == ""
+
+
+def test_texts_name_what_a_relation_in_the_question_leads_to() -> None:
+    graph = MemoryGraphStore(
+        [
+            ("Lesotho", "borders", "South Africa"),
+            ("Lesotho", "capital", "Maseru"),
+            ("Lesotho", "king", "Letsie III"),
+            ("South Africa", "capital", "Pretoria"),
+            ("Peru", "borders", "Chile"),
+        ]
+    )
+    question = "Who is the king of the country that Lesotho borders?"
+    alone = "The king is Letsie, whose heir is Lerotholi."
+
+    def told(question: str, text: str, about: str = "Lesotho") -> str:
+        return of_texts(question, "Letsie", texts={"p": (about, text)}, graph=graph)
+
+    assert told(question, alone) == "the lines cited do not name what the question describes, such as South Africa"
+    assert told(question, f"{alone} Around it lies South Africa.") == ""
+    assert told("Who is the king of Lesotho, whose capital is Maseru?", alone) == "", "nothing is described"
+    assert told("Who is the king of the country that borders South Africa?", alone) == "", "it is the text's own thing"
+    assert told(question, alone, "Peru") == "", "what Peru borders is not asked for"

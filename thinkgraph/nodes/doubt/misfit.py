@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triples_of
+from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, title_and_sentences, triples_of
 from thinkgraph.nodes.doubt.asked_kind import (
     MADE,
     NUMBER_WORDS,
@@ -40,7 +40,7 @@ from thinkgraph.prompts.tasks import asks_yes_or_no
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, Step, both_ends, ends_of, far_end
-from thinkgraph.tools.grounding import YES_OR_NO, asks_shared, fold, may_name_answer, naming
+from thinkgraph.tools.grounding import YES_OR_NO, asks_shared, fold, may_name_answer, naming, stands_in
 from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
 MAX_LOOKED_UP = 20
@@ -77,6 +77,7 @@ def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] 
         left += [answer] if fault is None else []
     return (
         _off_the_way(answers, walk, shown or walk.items)
+        or (yield from _short_of(answers, asked, walk))
         or (yield from _by_owner(answers, asked, walk))
         or (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk))
     )
@@ -116,6 +117,38 @@ def _off_the_way(answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceIte
     if passed is None or passed >= described(walk.question):
         return ""
     return "the question describes more things than the lines cited pass on the way to its answer"
+
+
+def _short_of(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]:
+    """As `misfit`: where texts about a thing that the question names hold the answers, and statements do not, whether the texts name none of
+    what another relation in the question than the one asked for leads to from there: for "the country that Chad borders" no country that
+    Chad borders. Two round trips.
+    """
+    chunks = [item for item in walk.items if item["kind"] == "chunk"]
+    if not chunks or not described(walk.question) or walk.ids(map(fold, answers)):
+        return ""
+    cited = {chunk["passage"] for chunk in chunks}
+    about = [key for passage in walk.texts.passages.values() if passage["id"] in cited for key in passage["entities"]]
+    edges = yield from requests.relations(list(dict.fromkeys(about))[:MAX_LOOKED_UP])
+    steps = [
+        Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
+        for near in edges
+        for edge in near
+        if walk.says(edge["label"]) and not (asked.named_by(edge["label"]) or asked.called(edge["label"], walk.words))
+    ]
+    found = yield from requests.neighbours(steps, limit=MAX_ENDS, seed=0)
+    texts = (title_and_sentences(chunk, walk.texts) for chunk in chunks)
+    told = fold(" ".join(part for title, sentences in texts for part in (title, *sentences)))
+    wanted: dict[str, str] = {}
+    for step, led in zip(steps, found, strict=True):
+        ends = [end for one in led["triples"] if not one["literal"] for end in ends_of(one)]
+        far = {fold(label): label for key, label, _ in ends if key != step["entity"]}
+        from_named = any(walk.named(label) for key, label, _ in ends if key == step["entity"])
+        if from_named and not any(map(walk.named, far)):
+            wanted |= far
+    if not wanted or any(stands_in(label, told) for label in wanted):
+        return ""
+    return f"the lines cited do not name what the question describes, such as {one_line(min(wanted.values()))}"
 
 
 def is_named(answers: Sequence[str], walk: Walk) -> Flow[bool | None]:
