@@ -109,6 +109,15 @@ def test_a_reference_that_is_written_but_not_listed_counts() -> None:
     assert nodes["0.3"]["refers"] == {}
 
 
+def test_a_reference_needs_no_space_behind_it_in_scripts_that_have_none() -> None:
+    nodes, _ = grown(
+        {"0": [part("\u8c01\u5efa\u9020\u4e86\u5b83?"), part("#1\u7684\u9996\u90fd?"), part("Who had the #1st?")]}
+    )
+    assert [nodes[key]["refers"] for key in ("0.2", "0.3")] == [{"1": "0.1"}, {}]
+    assert listed(nodes)[1][2] == "?2\u7684\u9996\u90fd?"
+    assert put_in(nodes, "0.2", {"0.1": solution("\u4e2d\u56fd")}) == "\u4e2d\u56fd\u7684\u9996\u90fd?"
+
+
 def test_a_number_of_the_question_itself_is_a_word_unless_it_is_listed() -> None:
     question = "Who wrote the #1 hit of the singer of Skyfall?"
     parts = [part("Who is the singer of Skyfall?"), part("Which song is her #1 hit?"), part("Who wrote #2?")]

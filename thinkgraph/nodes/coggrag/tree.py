@@ -26,7 +26,8 @@ _ROOM = 64
 _OPEN = Outcome(asked="", answers=[], attempts=[], verified=None, supported=False, rests=[], why="")
 """What a question without an outcome is drawn with."""
 _PLACE = re.compile(r"0(\.[0-9]+)*", re.ASCII)
-REFERENCE = re.compile(r"#(\d{1,3})\b")
+REFERENCE = re.compile(r"#(\d{1,3})(?![\dA-Za-z_])")
+"""In Chinese or Japanese the next word follows without a space."""
 
 Nodes = Mapping[str, MindNode]
 
