@@ -156,6 +156,15 @@ def test_repeats_are_asked_once() -> None:
     assert '"Who is a" stands there twice' in notes
 
 
+@pytest.mark.parametrize(("one", "other"), [("C++", "C#"), ("the album +", "the album \u00f7")])
+def test_names_told_apart_by_a_sign_alone_are_no_repeat(one: str, other: str) -> None:
+    nodes, notes = grown(
+        {"0": [part(f"Who made {one}?"), part(f"Who made {other}?"), part("Are #1 and #2 one?", 1, 2)]}
+    )
+    assert nodes["0.3"]["refers"] == {"1": "0.1", "2": "0.2"}
+    assert notes == []
+
+
 def test_the_same_words_about_other_answers_are_no_repeat() -> None:
     nodes, _ = grown(
         {"0": [part("Who is A?", is_open=True), part("Who is B?", is_open=True)]},

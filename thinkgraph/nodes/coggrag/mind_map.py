@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -91,11 +92,13 @@ def acyclic(refers: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[tupl
 
 
 Meaning = tuple[str, tuple[str, ...]]
-"""Questions with the same words about the same answers are repeats."""
+"""Questions with the same words and signs about the same answers are repeats."""
 
 
 def _meaning(text: str, refers: Iterable[str]) -> Meaning:
-    return fold(text) or text, tuple(sorted(set(refers)))
+    # C++ is not C#, nor the album "+" the album "\u00f7".
+    signs = "".join(char for char in text if char == "#" or unicodedata.category(char) in {"Sm", "Sc", "So"})
+    return f"{fold(text) or text} {signs}", tuple(sorted(set(refers)))
 
 
 def _add(growth: Growth, key: str, parts: Sequence[SubQuestion], settings: CogGragSettings) -> None:
