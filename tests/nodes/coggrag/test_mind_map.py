@@ -326,6 +326,13 @@ def test_references_are_put_into_words() -> None:
     )
     assert listed(below)[1][3] == "Which town knows ?2?"
     assert put_in(below, "0.2.1", solved) == "Which town knows Ann, Bob and Cy?"
+    # Where the words for one reference stand within those for another, too.
+    below, _ = grown(
+        {"0": [part("Who built it?"), part("Where was #1 born?", 1), part("What links #1 to #2?", 1, 2, is_open=True)]},
+        {"0.3": [part('Who rules [the answer to "Where was [the answer to "Who built it?"] born?"]?')]},
+    )
+    assert listed(below)[1][4] == "Who rules ?3?"
+    assert put_in(below, "0.3.1", {"0.1": solution("Ann"), "0.2": solution("Rome")}) == "Who rules Rome?"
     many = {"0.1": solution(*(f"N{n}" for n in range(40)))}
     assert put_in(nodes, "0.2", many).endswith("N29 and 10 more born?")
 

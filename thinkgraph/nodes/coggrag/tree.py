@@ -168,9 +168,10 @@ def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
     """
     node = nodes[key]
     text = _named(node["question"], {number: by[target] for number, target in node["refers"].items() if target in by})
-    for target in references(nodes, key):
-        if target in by:
-            text = text.replace(_in_words(nodes, target), by[target])
+    said = {_in_words(nodes, target): by[target] for target in references(nodes, key) if target in by}
+    # Longest first: the words for one reference may stand within those for another.
+    for words in sorted(said, key=len, reverse=True):
+        text = text.replace(words, said[words])
     return text
 
 
