@@ -419,3 +419,24 @@ def test_an_answer_that_rests_on_answers_not_all_followed_is_partial(follow: int
     assert (answer["answers"], answer["status"]) == (["First City"], status)
     if status == "partial":
         assert answer["reason"] == f'best effort: 1 of 3 answers to "{lands}" were not followed (follow)'
+
+
+def test_answers_not_followed_before_going_back_do_not_count_against_those_after_it() -> None:
+    rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(3)), ("Land 0", "capital", "First City")]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    lands, root = "Who borders Panama?", "Capital next to Panama?"
+    splits = {root: [(lands, ()), ("What is the capital of #1?", (1,)), ("Which is the highest point of Panama?", ())]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [3]}]
+    seen: list[str] = []
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        seen.append(prompt.text("question"))
+        again = seen.count(lands) > 1
+        answers = ["Land 0"] if again else ["Land 0", "Land 1", "Land 2"]
+        if seen[-1] != lands:
+            answers = ["Baru"] if "highest" in seen[-1] else ["First City"] if again else []
+        return {"sufficient": bool(answers), "answers": answers, "evidence": holding(prompt, answers)}
+
+    answer, _ = ask(root, script(splits, keys, {}, reason=reason), knowledge, follow=2, backtracks=1)
+    assert seen.count(lands) == 2
+    assert (answer["answers"], answer["status"]) == (["First City"], "grounded")

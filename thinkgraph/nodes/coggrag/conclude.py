@@ -72,7 +72,9 @@ def _gone_over(state: CogGragState) -> Update:
     again = {*failed, *(at for key in failed for at in nodes[key]["refers"].values())}
     rests = {at: reachable([at], lambda key: needs(nodes, key)) for at in solved}
     stands = {at: solved[at] for at in solved if again.isdisjoint(rests[at])}
-    return {"solved": Overwrite(stands), "tried": [*state["tried"], *sorted(asked)], **going_back(state)}
+    left = {at: missed for at, missed in state["unfollowed"].items() if at in stands}
+    kept = {"solved": Overwrite(stands), "unfollowed": Overwrite(left)}
+    return {**kept, "tried": [*state["tried"], *sorted(asked)], **going_back(state)}
 
 
 def _uprooted(state: CogGragState) -> Update:
