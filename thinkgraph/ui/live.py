@@ -59,6 +59,11 @@ class LiveRun:
         """Whether there will be no more events."""
         return self._over.is_set()
 
+    @property
+    def last(self) -> str:
+        """The type of the last event since it was begun here, "" before there is one."""
+        return str(self.events[-1]["type"]) if len(self.events) > self._before else ""
+
     def end(self) -> None:
         """There will be no more events."""
         with self._lock:
@@ -67,7 +72,7 @@ class LiveRun:
 
     def settle(self) -> None:
         """Wait for a run that has told its last event: a person may answer before it is kept."""
-        if len(self.events) > self._before and self.events[-1]["type"] in {"asked", "paused", "finished"}:
+        if self.last in {"asked", "paused", "finished"}:
             self._over.wait(_KEEPING)
 
     def let_go(self) -> None:

@@ -325,7 +325,7 @@ class Desk:
                 finally:
                     live.keep(runs)
         except Exception as error:  # noqa: BLE001 - it is an event now
-            if not live.events or live.events[-1]["type"] != "paused":
+            if live.last != "paused":
                 live.add(Recorder.stamped(failed(live.thread, error)))
         finally:
             live.end()
