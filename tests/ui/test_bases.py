@@ -75,6 +75,16 @@ def test_a_base_that_cannot_be_read_leaves_the_others(
         page.get_by_text("world · 3,140 entities").wait_for()
 
 
+def test_what_is_indexed_is_not_told_of_another_base_in_its_place(several: Served, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    (tmp_path / "more.tsv").write_text("Panama\tborders\tColombia\n", "utf-8")
+    with TestClient(app_of(several), base_url="http://127.0.0.1:8421") as client:
+        client.get(f"/?token={TOKEN}")
+        build_kb(folder, triples=[tmp_path / "more.tsv"], replace=True)
+        told = client.get(f"/api/indexed?of={folder}").json()
+    assert told == {"error": f"{folder} was replaced while it was open; open the knowledge base again"}
+
+
 def test_passages_from_elsewhere_are_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ui", "--no-browser", "--kb", "world", "--kb", "x", "--text", "chroma:y?collection=z&entity=e"]) == 2
     assert "give --kb once" in capsys.readouterr().err

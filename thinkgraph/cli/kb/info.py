@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, many, write_json, write_line
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.openers import BUNDLED, folder_of
 
@@ -61,12 +61,17 @@ def indexed(knowledge: Knowledge, spec: str, text: str | None) -> list[str]:
         knowledge: it, open.
         spec: its name, folder or address.
         text: where its passages are, if elsewhere.
+
+    Raises:
+        KnowledgeError: its folder cannot be read, or holds another one by now.
     """
     from thinkgraph.tools import kb_files
 
     if knowledge.folder is None or text:
         return (_server(knowledge) if is_server(spec) and not text else _store(knowledge))[1]
     manifest = kb_files.read_manifest(knowledge.folder)
+    if manifest["fingerprint"] != knowledge.fingerprint:
+        raise KnowledgeError(f"{knowledge.folder} was replaced while it was open; open the knowledge base again")
     return _manifest_lines(manifest, _size(knowledge.folder), _encoded(knowledge.folder, manifest))
 
 
