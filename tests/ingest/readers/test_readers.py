@@ -140,6 +140,17 @@ def test_qualifiers(tmp_path, content, expected):
     assert list(row[3]) == expected
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_ends_of_an_export_for_neo4j_admin_stay_values_or_things(tmp_path, name):
+    """Quotes are part of an id there, and only the header tells what is a value."""
+    sign = "," if name == "t.csv" else "\t"
+    header, row = sign.join([":START_ID(Entity)", ":TYPE", ":END_ID({})"]), sign.join(["a", "r", "{}"])
+    written = ['"""x"""', "Haus"] if name == "t.csv" else ['"x"', "Haus"]
+    for space, datatype in (("Literal", ""), ("Entity", None)):
+        found = rows_of(tmp_path / name, "\n".join([header.format(space), *map(row.format, written)]) + "\n")
+        assert [(one[2], one[4]) for one in found] == [('"x"', datatype), ("Haus", datatype)]
+
+
 def test_marked_literals(tmp_path):
     content = 'a\tr\t"Aarhus, Denmark"\na\tr\t"1990"^^xsd:gYear\na\tr\t"Haus"@de\na\tr\t"x\\"y"^^<http://w3/#string>\na\tr\tb"c'
     found = [(row[2], row[4]) for row in rows_of(tmp_path / "t.tsv", content)]

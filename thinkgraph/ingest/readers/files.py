@@ -142,7 +142,10 @@ class ColumnLayout:
         columns = _header(head[0]) if head else None
         self.headed = columns is not None
         self.subject, self.relation, self.object, self.flag = columns or (0, 1, 2, -1)
-        self.in_order = (self.subject, self.relation, self.object, self.flag) == (0, 1, 2, -1)
+        # neo4j-admin's columns hold ids: quotes are part of one, and our export keeps values in a space of their own.
+        end = head[0][self.object].strip().casefold() if columns else ""
+        self.ids, self.values = end.startswith(":end_id"), end == ":end_id(literal)"
+        self.in_order = (self.subject, self.relation, self.object, self.flag) == (0, 1, 2, -1) and not self.values
         self.needed = 1 + max(self.subject, self.relation, self.object)
         self._named: dict[int, str] = {}
         if columns:
@@ -163,8 +166,8 @@ class ColumnLayout:
         return cls(head)
 
     def marked(self, cells: Sequence[str]) -> bool:
-        """Whether the row's own column says that its object is a literal."""
-        return 0 <= self.flag < len(cells) and cells[self.flag].strip().casefold() in _TRUE
+        """Whether the header, or the row's own column, says that its object is a literal."""
+        return self.values or (0 <= self.flag < len(cells) and cells[self.flag].strip().casefold() in _TRUE)
 
     def qualifiers(self, cells: Sequence[str]) -> Qualifiers:
         """The qualifiers in the further columns of a row."""
@@ -195,14 +198,15 @@ def _triples_in(
     rows: Iterable[tuple[int, Sequence[str]]], layout: ColumnLayout, path: Path, rejects: Rejects
 ) -> Iterator[TripleRow]:
     """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
-    s, r, o, plain = layout.subject, layout.relation, layout.object, layout.needed == _COLUMNS and layout.flag < 0
+    s, r, o = layout.subject, layout.relation, layout.object
+    plain = layout.needed == _COLUMNS and layout.flag < 0 and not layout.values
     for line, cells in rows:
         if len(cells) < layout.needed:
             rejects.add(path, line, f"{len(cells)} column{'s' * (len(cells) != 1)} where {layout.needed} are needed")
             continue
         subject, relation, obj = cells[s].strip(), cells[r].strip(), cells[o].strip()
         datatype = None
-        if obj[:1] == '"':
+        if obj[:1] == '"' and not layout.ids:
             obj, datatype = literal_of(obj)
         if not (subject and relation and obj):
             rejects.add(path, line, f"empty {_empty_part(subject, relation, obj)}")
