@@ -132,6 +132,7 @@ def test_quoted_csv_keeps_delimiters(tmp_path):
         ("s\tr\to\tsource\na\tr\tb\tBBC", [("source", "BBC")]),
         (":START_ID\t:TYPE\t:END_ID\tsince:int\ttags:string[]\na\tr\tb\t1999\tx", [("since", "1999"), ("tags", "x")]),
         ("s\tr\to\ta:int\na\tr\tb\t1", [("a:int", "1")]),
+        (":START_ID\t:TYPE\t:END_ID\tp:string[]\na\tr\tb\tk=v\x1f2", [("p", "k=v"), ("p", "2")]),
         ("a\tr\tb\thttp://x/?a\n", [("column 4", "http://x/?a")]),
     ],
 )

@@ -176,7 +176,9 @@ class ColumnLayout:
         found: list[tuple[str, str]] = []
         for i, cell in enumerate(cells):
             if i not in self._ends and (text := cell.strip()):
-                found += _qualifiers_in(self._named.get(i, f"column {i + 1}"), text)
+                name = self._named.get(i, f"column {i + 1}")
+                # Our export's sign between the parts of a list.
+                found += [(name, part) for part in text.split("\x1f")] if self.ids else _qualifiers_in(name, text)
         return tuple(found)
 
 
