@@ -152,6 +152,13 @@ def test_ends_of_an_export_for_neo4j_admin_stay_values_or_things(tmp_path, name)
         assert [(one[2], one[4]) for one in found] == [('"x"', datatype), ("Haus", datatype)]
 
 
+@pytest.mark.parametrize("name", [r"a\u0000b", r"a\ud800"])
+def test_a_name_that_no_store_takes_is_refused_for_what_it_has(tmp_path, name):
+    rejects = Rejects()
+    assert rows_of(tmp_path / "t.jsonl", f'{{"s":"x","p":"r","o":"{name}"}}', rejects) == []
+    assert rejects.kept[0]["reason"] == "object has a NUL character or half a character"
+
+
 def test_marked_literals(tmp_path):
     content = 'a\tr\t"Aarhus, Denmark"\na\tr\t"1990"^^xsd:gYear\na\tr\t"Haus"@de\na\tr\t"x\\"y"^^<http://w3/#string>\na\tr\tb"c'
     found = [(row[2], row[4]) for row in rows_of(tmp_path / "t.tsv", content)]

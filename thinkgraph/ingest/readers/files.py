@@ -296,7 +296,14 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
         values = [row[name] for name in named]
         subject, relation, obj = texts = [_text(value) for value in values]
         if not all(texts):
-            rejects.add(path, line, f"{_empty_part(*texts)} is empty or no text")
+            part = _empty_part(*texts)
+            given = values[_PARTS.index(part)]
+            unstorable = isinstance(given, str) and bool(given.strip())
+            rejects.add(
+                path,
+                line,
+                f"{part} {'has a NUL character or half a character' if unstorable else 'is empty or no text'}",
+            )
             continue
         datatype: str | None = None
         marks = [row[keys[k]] for k in keys if k in _LITERAL]
