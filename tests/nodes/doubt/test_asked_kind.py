@@ -315,6 +315,17 @@ def test_a_sentence_passes_the_things_that_it_names(answer: str, sentence: str, 
     assert Walk(OVER, items, Texts(known, {"p": elsewhere})).passed([answer]) is None, "a title is no sentence"
 
 
+def test_names_in_a_text_do_not_lengthen_a_way_that_statements_lead() -> None:
+    question = "Who rules the country that Lesotho borders?"
+    known = triples_of(("Lesotho", "ruled_by", "Letsie"))
+    text = "Letsie, whose heir is Lerotholi, rules."
+    passage = Passage(id="p", title="Lesotho", section="", text=text, entities=["Lesotho"])
+    chunk = EvidenceItem(id="c", kind="chunk", score=1.0, round=0, passage="p", start=0, end=len(text))
+    items = [path_item("p", Path(start="Lesotho", triples=[]), list(known), total=1), chunk]
+    assert Walk(question, items, Texts(known, {"p": passage})).passed(["Letsie"]) == 0
+    assert Walk(question, items[1:], Texts({}, {"p": passage})).passed(["Letsie"]) is None, "from nowhere that is known"
+
+
 def chained(answer: str, *rows: tuple[str, str, str], rounds: Sequence[int]) -> str:
     """What a chain of communities, of a statement each, says against an answer; that with the currency is cited."""
     known = triples_of(*rows)

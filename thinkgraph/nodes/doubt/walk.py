@@ -168,8 +168,9 @@ class Walk:
     def passed(self, answers: Sequence[str]) -> int | None:
         """How many things lie between what the question names and the answers.
 
-        Counted are the things of the statements, of communities only those on a way to the answers, and the names in sentences that
-        hold an answer. None if it is not known: the cited paths start elsewhere, or texts are cited that hold no answer.
+        Counted are the things of the statements, of communities only those on a way to the answers. Where the statements lead to no answer
+        from what the question names, the names in sentences that hold an answer count too. None if it is not known: the cited paths start
+        elsewhere, or texts are cited that hold no answer.
         """
         named = {key for key, label in self.things.items() if self._names_whole(label)}
         # A chunk has the path that led to it.
@@ -180,6 +181,9 @@ class Walk:
         ends = self.ids(answers)
         ways = self._between(named, ends) - named - ends
         passed = {key: fold(label) for key, label in self.things.items() if key in ways}
+        led_to = self.reached(named)
+        if all(not self.about(answer).ids.isdisjoint(led_to) for answer in answers):
+            return len(passed)
         return len(passed) + len(told.difference(passed.values()))
 
     def _between(self, named: AbstractSet[str], ended: AbstractSet[str]) -> AbstractSet[str]:
