@@ -26,7 +26,7 @@ from thinkgraph.models.wire.forms import CallOptions, Finish, ModelReply
 from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
-from thinkgraph.prompts.reading import BadReplyError, is_whole, strip_thinking
+from thinkgraph.prompts.reading import BadReplyError, before_circles, is_whole, strip_thinking
 from thinkgraph.prompts.tasks import Task
 from thinkgraph.state.events import Called, Event, Waiting
 from thinkgraph.state.settings import RunSettings
@@ -206,7 +206,7 @@ def _fallback(request: ModelCall[T]) -> T:
 def _exchange(request: ModelCall[Any], write: _Write, scope: CallScope, read: Callable[[_Reply], R]) -> Flow[R | None]:
     """What `read` makes of the reply, or of the one that is asked for after it; None where the fallback must stand.
 
-    A reply that cannot be read is repaired. One that its limit cut off is asked for again with a larger limit instead.
+    A reply that cannot be read is repaired. One that its limit cut off is asked for again with a larger one, unless it repeats itself.
     """
     prompt = scope.prompts.get(request.role)
     client = scope.models.of(prompt)
@@ -225,12 +225,13 @@ def _exchange(request: ModelCall[Any], write: _Write, scope: CallScope, read: Ca
         if again or reply.finish == "filtered":
             break
         more: list[Message] = []
-        if reply.finish == "length":
+        said = before_circles(reply.raw["text"])
+        if reply.finish == "length" and said == reply.raw["text"]:
             if not _can_grow(client, options, reply.raw):
                 break
         else:
             words = f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"
-            more = [("assistant", reply.raw["text"][:4000] or "(empty)"), ("user", words)]
+            more = [("assistant", said[:4000] or "(empty)"), ("user", words)]
         try:
             longer = _options(request, scope, prompt, longer=not more)
             reply = yield from _reply(request, scope, client, longer, write, more=more, repair=True)
@@ -246,7 +247,8 @@ def _check_end(reply: _Reply) -> None:
     if reply.finish == "filtered":
         raise BadReplyError("the provider's content filter withheld the reply")
     if reply.finish == "length" and not is_whole(reply.raw["text"]):
-        raise BadReplyError(f"the reply was cut off at its limit ({reply.raw['output_tokens']} tokens)")
+        circles = " and repeats itself" if before_circles(reply.raw["text"]) != reply.raw["text"] else ""
+        raise BadReplyError(f"the reply was cut off at its limit ({reply.raw['output_tokens']} tokens){circles}")
 
 
 def _can_grow(client: ChatClient, options: CallOptions, raw: RawReply) -> bool:

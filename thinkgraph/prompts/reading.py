@@ -16,6 +16,8 @@ R = TypeVar("R")
 _THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*")
 _OPENING = re.compile(r"[{\[]")
+_CIRCLE = 60
+"""So many characters at the end of a reply, when they stand there three times, show that it repeats itself."""
 _LONGEST = 100_000
 """Only so many characters at the end of a reply are searched for JSON."""
 _MOST_TRIES = 500
@@ -148,6 +150,12 @@ def is_whole(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return not _OPENING.search(body, end)
+
+
+def before_circles(text: str) -> str:
+    """A reply that was cut off, without what only repeats its end: no limit is large enough for that. The whole one where nothing does."""
+    end = text[-_CIRCLE:]
+    return text[: text.index(end) + _CIRCLE] if len(text) > _CIRCLE and text.count(end) > 2 else text  # noqa: PLR2004
 
 
 def _plain_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -94,6 +94,17 @@ def test_a_reply_cut_off_is_asked_for_again_with_twice_the_limit() -> None:
     assert "cut off at its limit" in events_of(scope)[0]["problem"]
 
 
+def test_a_reply_that_repeats_itself_until_it_is_cut_off_is_repaired() -> None:
+    once = "The question asks for the country that borders Portugal, which is Spain. "
+    scope, hand = a_scope(), Hand(ended('{"numbers": [], "why": "' + 9 * once, "length"), GOOD)
+    assert hand.run(call_model(a_question(), scope)) == CallResult([2], fell_back=False)
+    first, second = hand.calls
+    assert first.options.max_output_tokens == second.options.max_output_tokens
+    assert [role for role, _ in second.messages[len(first.messages) :]] == ["assistant", "user"]
+    assert second.messages[-2][1].count(once.strip()) == 1
+    assert "and repeats itself" in second.messages[-1][1]
+
+
 def test_a_reply_cut_off_twice_ends_in_the_fallback_also_after_a_kill() -> None:
     journal = MemoryJournal()
     cut = ended('{"numbers": [[1, 2], [2', "length")
