@@ -1,12 +1,14 @@
-"""What the page's server keeps in memory of runs that have ended."""
+"""What the page's server keeps and tells of runs that have ended or were stopped."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
-from ui.conftest import QUESTION, served
+from starlette.testclient import TestClient
+from ui.conftest import QUESTION, ended, served
 
+from thinkgraph.cli.runs import RunStore
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui import runs
 from thinkgraph.ui.runs import Desk
@@ -27,3 +29,14 @@ def test_the_events_of_runs_long_ended_are_in_the_store_alone(
     assert [thread for thread in threads if desk.live(thread)] == threads[-2:]
     assert [desk.run(thread)["events"][-1]["type"] for thread in threads] == ["finished"] * 4
     desk.close()
+
+
+def test_a_stopped_run_that_another_process_works_on_says_why_it_does_not_go_on(client: TestClient) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    client.post(f"/api/runs/{thread}/stop", json={})
+    stopped = ended(client, thread)["events"]
+    with RunStore() as runs, runs.lock(thread):
+        client.post(f"/api/runs/{thread}/resume", json={})
+        *before, last = ended(client, thread)["events"]
+    assert before == stopped
+    assert "being worked on by another process" in last["reason"]

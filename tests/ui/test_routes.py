@@ -243,17 +243,6 @@ def test_a_run_that_another_process_works_on_rests_here_until_that_has_answered(
     assert shown(client, "cli1") == (QUESTION, ["started", "finished"], ["Paramaribo"])
 
 
-def test_a_stopped_run_that_another_process_works_on_says_why_it_does_not_go_on(client: TestClient) -> None:
-    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
-    client.post(f"/api/runs/{thread}/stop", json={})
-    stopped = ended(client, thread)["events"]
-    with RunStore() as runs, runs.lock(thread):
-        client.post(f"/api/runs/{thread}/resume", json={})
-        *before, last = ended(client, thread)["events"]
-    assert before == stopped
-    assert "being worked on by another process" in last["reason"]
-
-
 def test_a_run_asks_back_and_goes_on_with_the_reply(tight: TestClient) -> None:
     thread = tight.post("/api/runs", json=BORDERS).json()["thread"]
     run = ended(tight, thread)
