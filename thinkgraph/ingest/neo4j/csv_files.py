@@ -14,12 +14,11 @@ from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.folder import BuildFolder, FolderKind, writing
 from thinkgraph.ingest.neo4j import form
 from thinkgraph.ingest.neo4j.kb_rows import KbRows, Properties
+from thinkgraph.ingest.readers.files import LIST_SEPARATOR
 from thinkgraph.tools.progress import Progress, no_progress
 
 T = TypeVar("T")
 
-SEPARATOR = "\x1f"
-"""Between the elements of a list."""
 _SCRIPT, _INDEXES = "import.sh", "indexes.cypher"
 _EVERY = 10_000
 _MOST_FILES = 500
@@ -172,5 +171,5 @@ def _cell(value: str | Sequence[str | float]) -> str:
     if not isinstance(value, str):
         # The shortest writing of a number that reads as the same one.
         parts = (one if isinstance(one, str) else repr(one) for one in value)
-        value = SEPARATOR.join(part.replace(SEPARATOR, " ") for part in parts)
+        value = LIST_SEPARATOR.join(part.replace(LIST_SEPARATOR, " ") for part in parts)
     return value.replace("\0", "")

@@ -66,6 +66,8 @@ _TYPED = re.compile(
     r'"(?P<value>.*)"(?:\^\^<?(?P<type>[^\s">]+)>?|@(?P<lang>[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*))?', re.DOTALL
 )
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
+LIST_SEPARATOR = "\x1f"
+"""Between the elements of a list in an export for neo4j-admin."""
 LONGEST_PASSAGE = 1_000_000
 """Characters: a text is encoded as a whole, which takes some fifty times its length of memory."""
 _PARTS = ("subject", "relation", "object")
@@ -177,8 +179,9 @@ class ColumnLayout:
         for i, cell in enumerate(cells):
             if i not in self._ends and (text := cell.strip()):
                 name = self._named.get(i, f"column {i + 1}")
-                # Our export's sign between the parts of a list.
-                found += [(name, part) for part in text.split("\x1f")] if self.ids else _qualifiers_in(name, text)
+                found += (
+                    [(name, part) for part in text.split(LIST_SEPARATOR)] if self.ids else _qualifiers_in(name, text)
+                )
         return tuple(found)
 
 
@@ -298,12 +301,7 @@ def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
         if not all(texts):
             part = _empty_part(*texts)
             given = values[_PARTS.index(part)]
-            unstorable = isinstance(given, str) and bool(given.strip())
-            rejects.add(
-                path,
-                line,
-                f"{part} {'has a NUL character or half a character' if unstorable else 'is empty or no text'}",
-            )
+            rejects.add(path, line, _unusable(part, given, f"{part} is empty or no text"))
             continue
         datatype: str | None = None
         marks = [row[keys[k]] for k in keys if k in _LITERAL]
@@ -331,6 +329,12 @@ def _text(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     return storable_text(value).strip()
+
+
+def _unusable(what: str, given: object, blank: str) -> str:
+    """Why nothing is left of a value: it cannot be stored, or else `blank`."""
+    unstorable = isinstance(given, str) and bool(given.strip())
+    return f"{what} has a NUL character or half a character" if unstorable else blank
 
 
 def _qualifiers_of(row: dict[str, object], used: set[str]) -> Qualifiers:
@@ -463,10 +467,7 @@ def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
         identifier, body = _text(row.get("id")), storable_text(text).strip()
         if not identifier or not body:
             field, given = ("text", text) if identifier else ("id", row.get("id"))
-            unstorable = isinstance(given, str) and bool(given.strip())
-            rejects.add(
-                path, line, f"the {field} has a NUL character or half a character" if unstorable else f"no {field}"
-            )
+            rejects.add(path, line, _unusable(f"the {field}", given, f"no {field}"))
             continue
         if len(body) > LONGEST_PASSAGE:
             rejects.add(path, line, f"the text is longer than {LONGEST_PASSAGE:,} characters; cut it into passages")
