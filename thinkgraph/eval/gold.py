@@ -33,7 +33,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.eval.supporting import in_order, lead_on
 from thinkgraph.models.offline.words import number_in
 from thinkgraph.prompts.lines import entity_line, one_line
-from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step
+from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, step_along
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.protocols import GraphStore, TextStore
 
@@ -259,7 +259,7 @@ def _supported(question: Question) -> _Resolver:
     entities = {entity["id"]: entity for entity in known if entity}
     found: list[list[Relation]] = yield "relations", list(entities)
     edges = [edge for group in found for edge in group]
-    steps = [Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"]) for edge in edges]
+    steps = list(map(step_along, edges))
     leading = lead_on(steps, (yield "steps", steps), passages)
     named = [link["entity"]["id"] for link in links[0] if link["entity"]["id"] in entities]
     degree = {key: sum(edge["count"] for edge in group) for key, group in zip(entities, found, strict=True)}
@@ -391,12 +391,7 @@ def _graph_hop(
     walk: _Walk, number: int, sources: dict[str, str], takes: list[int], relation: str, *, new: bool = False
 ) -> Generator[Need, Any, None]:
     edges: list[list[Relation]] = yield "relations", list(sources)
-    steps = [
-        Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
-        for found in edges
-        for edge in found
-        if _fits(edge, relation)
-    ]
+    steps = [step_along(edge) for found in edges for edge in found if _fits(edge, relation)]
     if not steps and walk.operation != "yesno":
         raise walk.fail(number, f'no relation "{relation}" at {", ".join(sources.values())}')
     found = yield "steps", steps

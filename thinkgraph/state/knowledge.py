@@ -167,6 +167,11 @@ def far_end(triple: Triple, entity: str) -> tuple[str, str, bool]:
     return triple["subject"], triple["subject_label"], False
 
 
+def step_along(relation: Relation) -> Step:
+    """The hop from an entity along one of its relations."""
+    return Step(entity=relation["entity"], relation=relation["name"], direction=relation["direction"])
+
+
 def copied(triple: Triple) -> Triple:
     """A triple for whoever may change it, with qualifiers of its own."""
     return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}

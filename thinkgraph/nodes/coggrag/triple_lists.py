@@ -11,7 +11,7 @@ from thinkgraph.prompts.lines import one_line, path_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
-from thinkgraph.state.knowledge import Relation, Step, Triple
+from thinkgraph.state.knowledge import Relation, Triple, step_along
 from thinkgraph.tools.linking.lexical import query_tokens
 
 
@@ -103,7 +103,7 @@ def _read_hubs(
             labels, keys, settings.hub_relations, found.notes, "relations of a hub were not read (hub_relations)"
         )
         chosen += [relations[at] for at in best]
-    steps = [Step(entity=one["entity"], relation=one["name"], direction=one["direction"]) for one in chosen]
+    steps = list(map(step_along, chosen))
     near = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     for step, ends in zip(steps, near, strict=True):
         if ends["triples"]:

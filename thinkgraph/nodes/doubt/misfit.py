@@ -39,7 +39,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.tasks import asks_yes_or_no
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Relation, Step, both_ends, ends_of, far_end
+from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of, far_end, step_along
 from thinkgraph.tools.grounding import YES_OR_NO, asks_shared, fold, may_name_answer, naming, stands_in
 from thinkgraph.tools.linking.lexical import article, content_tokens, is_plural
 
@@ -131,7 +131,7 @@ def _short_of(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]
     about = [key for passage in walk.texts.passages.values() if passage["id"] in cited for key in passage["entities"]]
     edges = yield from requests.relations(list(dict.fromkeys(about))[:MAX_LOOKED_UP])
     steps = [
-        Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
+        step_along(edge)
         for near in edges
         for edge in near
         if walk.says(edge["label"]) and not (asked.named_by(edge["label"]) or asked.called(edge["label"], walk.words))
@@ -372,8 +372,7 @@ def _meets_named(edge: Relation, walk: Walk) -> Flow[bool]:
     """Whether a relation leads to something that the question names, and so tells which one is meant ("Which country borders Mali and …"):
     a round trip.
     """
-    step = Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
-    (found,) = yield from requests.neighbours([step], limit=MAX_ENDS, seed=0)
+    (found,) = yield from requests.neighbours([step_along(edge)], limit=MAX_ENDS, seed=0)
     return any(walk.named(far_end(one, edge["entity"])[1]) for one in found["triples"])
 
 

@@ -33,7 +33,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
-from thinkgraph.state.knowledge import Step, Triple, ends_of
+from thinkgraph.state.knowledge import Step, Triple, ends_of, step_along
 from thinkgraph.state.search_agent import AgentReply, SearchAgentSettings, SearchAgentState
 from thinkgraph.tools.linking.names import normal_name
 
@@ -85,11 +85,7 @@ class SearchLog:
             shown = [self.number(relation_line(edge, labels.get(edge["entity"], entity)), None) for edge in edges]
             return "\n".join(shown) or "Nothing is known about it in that direction."
         wanted = {normal_name(name) for name in relations}
-        steps = [
-            Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
-            for edge in edges
-            if wanted & {normal_name(edge["name"]), normal_name(edge["label"])}
-        ]
+        steps = [step_along(edge) for edge in edges if wanted & {normal_name(edge["name"]), normal_name(edge["label"])}]
         if not steps:
             known = ", ".join(dict.fromkeys(edge["label"] for edge in edges[:_LABELS]))
             return f"It has no such relation. Its relations: {known or 'none'}."
