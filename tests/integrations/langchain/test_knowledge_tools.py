@@ -65,6 +65,15 @@ def test_a_plain_text_is_the_first_argument(tools):
         tools["passages_of"].invoke("Panama")
 
 
+def test_null_is_an_argument_that_is_left_out(tools):
+    left_out = tools["neighbours"].invoke({"entity": "Panama"})
+    assert (
+        tools["neighbours"].invoke({"entity": "Panama", "relation": None, "direction": None, "limit": None}) == left_out
+    )
+    with pytest.raises(ValueError, match="entity"):
+        tools["neighbours"].invoke({"entity": None})
+
+
 def test_a_misspelt_option_is_refused(knowledge):
     with pytest.raises(ValueError, match="handle_tool_errors"):
         tg.knowledge_tools(knowledge, handle_tool_errors=False)

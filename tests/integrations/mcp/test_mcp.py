@@ -107,6 +107,8 @@ async def test_list_and_call(connect: Connect) -> None:
         assert "(Panama) -[capital]-> (Panama City)" in text(answer)
         other = await client.call_tool("ask", {"question": QUESTION, "method": "direct"})
         assert other.structured_content["method"] == "direct"
+        nulls = await client.call_tool("ask", {"question": QUESTION, "method": "direct", "settings": None})
+        assert nulls.structured_content["answers"] == other.structured_content["answers"]
 
         found = await client.call_tool("find_entities", {"text": "Panama"})
         assert found.structured_content["entities"][0]["id"] in text(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from thinkgraph.integrations.langchain.shared import quoted, shortened
 from thinkgraph.prompts.lines import passage_line
@@ -33,6 +33,12 @@ class Arguments(BaseModel):
 
     about: ClassVar[str]
     """What the model that calls it is told of the tool."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        # Chat models write null for an argument that they leave out.
+        return {name: one for name, one in given.items() if one is not None} if isinstance(given, Mapping) else given
 
 
 class LookUp(Arguments):
