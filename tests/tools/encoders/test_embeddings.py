@@ -133,6 +133,11 @@ def test_specs(monkeypatch: pytest.MonkeyPatch) -> None:
     own = HashEmbedder()
     assert load_embedder(own) is own
     assert load_embedder(DeterministicFakeEmbedding(size=8)).name == "DeterministicFakeEmbedding"
+    loaded = DeterministicFakeEmbedding(size=8)
+    # As FastEmbed's class does: the model itself, whose address is another one in each process.
+    object.__setattr__(loaded, "model", object())
+    object.__setattr__(loaded, "model_name", "BAAI/bge-small-en-v1.5")
+    assert load_embedder(loaded).name == "DeterministicFakeEmbedding:BAAI/bge-small-en-v1.5"
     for wrong in ("", "/nowhere/at/all", 3):
         with pytest.raises(KnowledgeError):
             load_embedder(wrong)  # type: ignore[arg-type]

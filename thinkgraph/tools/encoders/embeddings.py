@@ -261,10 +261,9 @@ class LangChainEmbedder(CachingEmbedder):
             name = embeddings
         else:
             kind = type(embeddings).__name__
-            model = next(
-                (str(value) for key in ("model", "model_name", "model_id") if (value := getattr(embeddings, key, ""))),
-                "",
-            )
+            given = (getattr(embeddings, key, "") for key in ("model", "model_name", "model_id"))
+            # Some keep the loaded model itself there, which reads differently in each process.
+            model = next((one for one in given if one and isinstance(one, str)), "")
             name = f"{kind}:{model}" if model else kind
         super().__init__(name)
         self._given = embeddings
