@@ -96,6 +96,20 @@ class Given:
         return self._vectors[[int(text.removeprefix("d")) for text in texts]]
 
 
+def test_long_vectors_of_a_large_collection_are_found_by_direction() -> None:
+    """Chroma compares by distance where nobody says otherwise, and a query of unit length is far from all long vectors."""
+    units = np.random.default_rng(1).standard_normal((1200, 8)).astype(np.float32)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    vectors = units * (9 + np.arange(1200, dtype=np.float32)[:, None] / 1200)
+    ids = [f"d{i}" for i in range(1200)]
+    with collection("long") as (client, made):
+        made.add(ids=ids, documents=ids, embeddings=vectors)
+        with ChromaTextStore(client, "long", embedder=Given(units)) as store:
+            found = store.search(ids, limit=5)
+    nearest = [hits[0]["passage"]["id"] for hits in found]
+    assert sum(one == other for one, other in zip(nearest, ids, strict=True)) > 1000
+
+
 def test_chroma_store_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(KnowledgeError, match=r"chroma\.sqlite3"):
         ChromaTextStore(tmp_path, "texts")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
 
 _PAGE = 2000
+_SAMPLE = 100
+"""Vectors whose mean length stands for that of all."""
 _ENTITIES_AT_ONCE = 200
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 # Up to so many documents are compared one by one: Chroma's index is built in threads, and in about one of a hundred
@@ -175,13 +177,21 @@ class ChromaTextStore(Closing):
             every = self._ask(self._collection.get, include=["embeddings"])
             rows = [(every["ids"], every["embeddings"])] * len(vectors)
         else:
-            near = self._ask(self._collection.query, query_embeddings=vectors, n_results=limit, include=["embeddings"])
+            asked = self._as_long(vectors)
+            near = self._ask(self._collection.query, query_embeddings=asked, n_results=limit, include=["embeddings"])
             rows = list(zip(near["ids"], near["embeddings"], strict=True))
         scored = [
             dict(zip(ids, _cosines(embeddings, vector), strict=True))
             for (ids, embeddings), vector in zip(rows, vectors, strict=True)
         ]
         return self._nearest(scored, limit)
+
+    def _as_long(self, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The queries at the length of the documents' vectors: an index by distance finds no others by their direction."""
+        some = self._ask(self._collection.get, limit=_SAMPLE, include=["embeddings"])["embeddings"]
+        wanted = np.linalg.norm(some, axis=1).mean() or 1
+        lengths = np.linalg.norm(queries, axis=1, keepdims=True)
+        return np.asarray(queries * (wanted / np.where(lengths > 0, lengths, 1)), np.float32)
 
     def _about(self, ids: Sequence[str]) -> dict[str, Any]:
         """The filter for documents about these entities."""
