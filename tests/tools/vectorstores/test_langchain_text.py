@@ -125,6 +125,26 @@ def test_what_a_vector_store_cannot_do_is_said_in_a_line():
         failing.search(["x"])
 
 
+class Unscored(InMemoryVectorStore):
+    """A store that gives no scores, and None for what it does not have."""
+
+    def similarity_search_with_score(self, query, k=4, **_):
+        return [(one, None) for one, _ in super().similarity_search_with_score(query, k)]
+
+    def get_by_ids(self, ids, /):
+        return [None for _ in ids]
+
+
+def test_what_a_vector_store_gives_in_another_form_is_said_in_a_line():
+    vectors = Unscored(Hashed())
+    vectors.add_documents(documents(several=True))
+    store = LangChainTextStore(vectors, entity_key="about")
+    asked = (lambda: store.search(["x"]), lambda: store.passages_of(["danube"], "x"), lambda: store.passages(["p1"]))
+    for ask in asked:
+        with pytest.raises(StoreError, match=r"^the vector store Unscored failed: .*NoneType"):
+            ask()
+
+
 def test_a_list_of_entities_may_have_blanks():
     vectors = InMemoryVectorStore(Hashed())
     vectors.add_documents([Document(id="1", page_content="a note", metadata={"about": [None, "", "danube", 7]})])

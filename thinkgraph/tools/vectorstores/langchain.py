@@ -97,8 +97,8 @@ class LangChainTextStore:
         """The passages with these ids; None for an id the store does not have."""
         if not ids:
             return []
-        documents = self._ask(lambda: self._store.get_by_ids(list(dict.fromkeys(ids))))
-        found = {passage["id"]: passage for passage in map(self._passage, documents)}
+        passages = self._ask(lambda: map(self._passage, self._store.get_by_ids(list(dict.fromkeys(ids)))))
+        found = {passage["id"]: passage for passage in passages}
         return [None if (passage := found.get(id_)) is None else own_passage(passage) for id_ in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
@@ -148,22 +148,23 @@ class LangChainTextStore:
         """The nearest passages, at least `limit` where there are as many, with the store's own scores."""
         text = well_formed(query).replace("\0", " ")
         more = {} if made is None else {"filter": made}
-        most = limit
+        most, search = limit, self._store.similarity_search_with_score
         while True:
             # One more than wanted: where the last ones are equal, all of them are read, so that ids decide and not chance.
             most += 1
-            pairs = self._ask(lambda k=most: self._store.similarity_search_with_score(text, k=k, **more))  # type: ignore[misc]
-            scores = [round(float(score), 6) for _, score in pairs]
-            if len(pairs) < most or scores[limit - 1] != scores[-1] or most >= limit + _MOST_EQUAL:
+            found = self._ask(lambda k=most: map(self._hit, search(text, k=k, **more)))  # type: ignore[misc]
+            scores = [hit["score"] for hit in found]
+            if len(found) < most or scores[limit - 1] != scores[-1] or most >= limit + _MOST_EQUAL:
                 break
             most = min(2 * most, limit + _MOST_EQUAL - 1)
         # One hit does not tell; nor do equal ones.
         if self._sign is None and scores and scores[0] != scores[-1]:
             self._sign = 1.0 if scores[0] > scores[-1] else -1.0
-        return [
-            {"passage": self._passage(document), "score": score}
-            for (document, _), score in zip(pairs, scores, strict=True)
-        ]
+        return found
+
+    def _hit(self, pair: tuple[Document, float]) -> PassageHit:
+        document, score = pair
+        return {"passage": self._passage(document), "score": round(float(score), 6)}
 
     def _best(self, hits: Iterable[PassageHit], limit: int) -> list[PassageHit]:
         """The nearest first, where what was found so far tells whether scores fall or are distances, which rise; then by id."""
