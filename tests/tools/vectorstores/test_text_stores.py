@@ -175,6 +175,13 @@ def test_entities_may_be_whole_numbers_in_the_metadata() -> None:
                 assert "".join(hit["passage"]["id"] for hit in store.passages_of(asked, "0")) == found
 
 
+def test_whole_numbers_that_a_table_with_gaps_made_floats() -> None:
+    with collection("floats") as (client, made):
+        made.add(ids=["0"], documents=["x"], embeddings=np.ones((1, 2), np.float32), metadatas=[{"entity": 862.0}])
+        with ChromaTextStore(client, "floats", embedder=Given(np.ones((1, 2), np.float32))) as store:
+            assert [hit["passage"]["entities"] for hit in store.passages_of(["862"], "0")] == [["862"]]
+
+
 def test_chroma_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "chroma.sqlite3").touch()
     monkeypatch.setitem(sys.modules, "chromadb.errors", None)

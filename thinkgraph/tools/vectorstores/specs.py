@@ -26,7 +26,9 @@ class MetadataKeys(NamedTuple):
         """The ids of the entities that a document is about."""
         found = metadata.get(self.entity)
         several = found if isinstance(found, list | tuple | set) else [found]
-        return [str(one) for one in several if one is not None and one != ""]
+        # A column of whole numbers with gaps is one of floats to pandas, and Chroma finds 7.0 for 7.
+        whole = [int(one) if isinstance(one, float) and one.is_integer() else one for one in several]
+        return [str(one) for one in whole if one is not None and one != ""]
 
     def passage(self, id_: str, text: str | None, metadata: Mapping[str, Any] | None) -> Passage:
         """A document as a passage."""
