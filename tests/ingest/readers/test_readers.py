@@ -88,6 +88,17 @@ def test_single_letters_are_no_header(tmp_path):
     assert rows_of(tmp_path / "t.csv", "s,r,x\n") == [("s", "r", "x", (), None)]
 
 
+@pytest.mark.parametrize("head", ["", "subject\trelation\tobject\n"])
+def test_tabs_part_the_columns_of_a_file_called_csv(tmp_path, head):
+    content = f'{head}a\tr\tb, c, d\ne\tr\t"f\tg"\n'
+    rows = rows_of(tmp_path / "t.csv", content)
+    assert [row[:3] for row in rows] == [("a", "r", "b, c, d"), ("e", "r", "f\tg")]
+
+
+def test_tabs_in_cells_part_no_columns(tmp_path):
+    assert rows_of(tmp_path / "t.csv", "a,r,b\nc,r,d\te\tf\n")[1][:3] == ("c", "r", "d\te\tf")
+
+
 def test_semicolons_in_cells_part_no_columns(tmp_path):
     assert rows_of(tmp_path / "t.csv", "a;b;c,r,b;c;d\n") == [("a;b;c", "r", "b;c;d", (), None)]
 

@@ -203,9 +203,7 @@ def format_of(path: Path, *, columns: int = 3) -> Format:
     if first.startswith("{") or named == "jsonl":
         return "jsonl"
     if named == "csv":
-        # Where the comma is the decimal sign, spreadsheets part the cells by semicolons.
-        commas, semicolons = (sum(line.count(sign) >= columns - 1 for line in sample) for sign in ",;")
-        return "semicolons" if semicolons > commas and first.count(";") >= columns - 1 else "csv"
+        return _csv_of(sample, columns)
     if named is None and any(map(_RDF.match, sample)):
         raise KnowledgeError(f"{path} is RDF; name it by its kind (.nt, .ttl, .nq, .trig)")
     widest = {sign: max(line.count(sign) for line in sample) for sign in "\t|,"}
@@ -222,6 +220,17 @@ def format_of(path: Path, *, columns: int = 3) -> Format:
         f"{path} has no format that is known: write tab-separated lines, CSV, JSON Lines or subject|relation|object, "
         "or name RDF by its kind (.nt, .ttl, .rdf, .nq)"
     )
+
+
+def _csv_of(sample: list[str], columns: int) -> Format:
+    """What parts the cells of a CSV file. Where the comma is the decimal sign, spreadsheets write semicolons; some write tabs."""
+    fits: dict[Format, int] = {
+        form: sum(line.count(sign) >= columns - 1 for line in sample)
+        for form, sign in _DELIMITERS.items()
+        if form == "csv" or sample[0].count(sign) >= columns - 1
+    }
+    # A tab stands in few cells, a comma in many.
+    return max(("quoted-tsv", "csv", "semicolons"), key=lambda form: fits.get(form, -1))
 
 
 def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int, list[str]]]:
