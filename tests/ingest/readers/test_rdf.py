@@ -89,6 +89,7 @@ BAD = [
     ('<http://e/a> <http://e/b> "\\u0000" .', "no character"),
     ("<a> <http://e/b> <http://e/c> .", "not absolute"),
     ("<< <http://e/a> <http://e/b> <http://e/c> >> <http://e/p> <http://e/o> .", "triples about triples"),
+    ("_:r <http://e/of> <<( <http://e/a> <http://e/b> <http://e/c> )>> .", "triples about triples"),
     ("nonsense", "no subject"),
 ]
 

@@ -46,6 +46,7 @@ _STATEMENT = re.compile(
 """A triple, perhaps with its graph."""
 _SUBJECT = re.compile(rf"\s*(?:{_IRI}|_:\S+)")
 _PREDICATE = re.compile(rf"\s*(?:{_IRI}|_:\S+)\s*{_IRI}")
+_ABOUT = re.compile(rf"(?:{_PREDICATE.pattern})?\s*<<")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _SURROGATES = range(0xD800, 0xE000)
@@ -128,7 +129,7 @@ def _of_lines(path: Path, blank: str, rejects: Rejects) -> Iterator[tuple[int, S
 
 def _reason(text: str) -> str:
     """What is wrong with a line that is no statement."""
-    if text.startswith("<<"):
+    if _ABOUT.match(text):
         return "triples about triples are not read"
     if not _SUBJECT.match(text):
         return "no subject (an IRI in angle brackets or a blank node)"
