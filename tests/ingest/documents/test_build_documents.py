@@ -223,6 +223,24 @@ def test_rows_that_are_gone_from_their_file_are_told(docs) -> None:
     assert not report.build.examples, "the file of the row was not looked into"
 
 
+def test_rows_are_looked_for_in_the_file_that_they_were_last_found_in(tmp_path) -> None:
+    docs, kb = tmp_path / "docs", tmp_path / "kb"
+    docs.mkdir()
+    rows = [
+        '{"id": "one", "text": "Ines Calder met Boris Novak in Port Arden. Ines Calder met Boris Novak again."}\n',
+        '{"id": "two", "text": "Clara Sato met Boris Novak in Port Arden."}\n',
+    ]
+    (docs / "a.jsonl").write_text("".join(rows))
+    build(docs)
+    (docs / "a.jsonl").write_text(rows[0])
+    told = [(r["file"], r["kind"]) for r in update_documents(kb, [docs / "a.jsonl"], embedder=EMBEDDER).build.examples]
+    assert told == [("two", "gone")]
+    (docs / "b.jsonl").write_text(rows[1])
+    assert not update_documents(kb, [docs], embedder=EMBEDDER).build.examples
+    report = update_documents(kb, [docs / "a.jsonl"], embedder=EMBEDDER)
+    assert not report.build.examples, "the row is in a file that was not looked into"
+
+
 def test_a_document_is_removed_by_its_name_as_it_is_shown(docs) -> None:
     (docs / "new\nline.txt").write_text("Osk and Tollow.")
     build(docs)

@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -464,8 +464,7 @@ def _read_all(
     changes: Counter[str] = Counter()
     seen: set[str] = set()
     closed: list[str] = []
-    known: Collection[str] = store.files() if change.old else ()
-    named = names_of(paths, known)
+    named = names_of(paths, {*store.files().values()} if change.old else ())
     with ReadingTime() as clock:
         for source in chain(sources, find_sources(named, rejects)):
             change.progress("documents", len(seen), None)
@@ -473,6 +472,7 @@ def _read_all(
             content = f"{source.content}:{how}"
             before = store.content(source.id)
             if before == content:
+                store.found(source)
                 changes["unchanged"] += 1
                 continue
             try:

@@ -168,6 +168,12 @@ class DocumentStore(AbstractContextManager["DocumentStore"]):
                 (source.file, title, content, digest.digest(), entities, number),
             )
 
+    def found(self, source: Source) -> None:
+        """Note the file of a document that did not change: a row may have moved to another one."""
+        self._db.execute(
+            "UPDATE document SET file = ? WHERE id = ? AND file != ?", (source.file, source.id, source.file)
+        )
+
     def _number(self, source: Source) -> int:
         self._db.execute(
             "INSERT OR IGNORE INTO document (id, file, title, content, words, entities, problem)"
