@@ -13,7 +13,8 @@ from thinkgraph.ingest.passages import title_prefix
 from thinkgraph.ingest.readers.known import ReusingEmbedder, key, load, save
 from thinkgraph.ingest.world import build_world
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.tools.encoders.embeddings import BundledEmbedder, windows_of
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
+from thinkgraph.tools.encoders.windows import windows_of
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.meaning import entity_text
 

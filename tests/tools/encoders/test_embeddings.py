@@ -15,7 +15,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.testing.conformance.embedder import EmbedderConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
-from thinkgraph.tools.encoders.embeddings import CachingEmbedder, embed_array, load_embedder, split_words
+from thinkgraph.tools.encoders.embeddings import CachingEmbedder, embed_array, load_embedder
 from thinkgraph.tools.meter import Meter, count, count_round_trip, current_meter
 
 if TYPE_CHECKING:
@@ -158,19 +158,6 @@ def test_what_cannot_be_loaded_says_so_in_one_line(
         load_embedder(spec).embed(["a"])
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
-
-
-def test_windows_cover_a_long_text(bundled: Embedder) -> None:
-    assert isinstance(bundled, embeddings.WindowedEmbedder)
-    text = " ".join(f"word{i}" for i in range(700))
-    windows = bundled.windows(text, "Title: ")
-    assert len(windows) > 2
-    assert all(window.startswith("Title: ") for window in windows)
-    assert windows[-1].endswith("word699")
-    assert bundled.windows("short", "Title: ") == ["Title: short"]
-    assert bundled.windows("", "") == [""]
-    assert all(len(window) <= 3000 for window in split_words("漢" * 9000))
-    assert "".join(split_words("漢" * 1000)) == "漢" * 1000
 
 
 def test_all_threads_that_ask_have_one_encode(monkeypatch):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
+from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.windows import windows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -23,6 +23,7 @@ from thinkgraph.errors import KnowledgeError, first_line
 from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM
 from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.encoders.weights import bundled_folder, onnx_folder
+from thinkgraph.tools.encoders.windows import split_pieces, split_words
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count
 from thinkgraph.tools.protocols import Embedder
@@ -40,20 +41,10 @@ _BUNDLED_NAME = "all-MiniLM-L6-v2"
 _BUNDLED_SPECS = frozenset({BUNDLED, _BUNDLED_NAME, f"sentence-transformers/{_BUNDLED_NAME}"})
 _CACHE_SIZE = 4096
 _FINGERPRINT_BYTES = 1 << 16
-_WORDS = 200
-"""Words of one stretch of a text, for a model whose window is not known."""
 _LARGEST = 65_504
 """What a number of two bytes can be, as vectors are kept in."""
 _NOT_LOADED = (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError)
 """What the libraries raise for a model that is not there, or is none."""
-
-
-@runtime_checkable
-class WindowedEmbedder(Protocol):
-    """An embedder that knows how much text it reads at once."""
-
-    def windows(self, text: str, prefix: str = "") -> list[str]:
-        """`text` cut into overlapping stretches that fit the model, each with `prefix` before it; at least one."""
 
 
 def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -88,12 +79,6 @@ def _unfit(embedder: Embedder | CachingEmbedder, texts: Sequence[str], why: str)
     return KnowledgeError(
         f"the embedder '{embedder.name}' must give one vector a text, all of one length; for {len(texts)} texts: {why}"
     )
-
-
-def windows_of(embedder: Embedder, text: str, prefix: str = "") -> list[str]:
-    """`text` cut into stretches that fit the embedder, or of about 200 words where it does not know what it reads at once."""
-    split = embedder.windows if isinstance(embedder, WindowedEmbedder) else split_words
-    return split(text, prefix)
 
 
 class CachingEmbedder(ABC):
@@ -392,40 +377,6 @@ def quiet_libraries() -> Iterator[None]:
             undo.callback(enable_progress_bars)
             disable_progress_bars()
         yield
-
-
-def split_words(text: str, prefix: str = "") -> list[str]:
-    """`text` cut into stretches of 200 words (or six characters for each, where there are no spaces)."""
-    longest = 6 * _WORDS
-    spans = [match.span() for match in re.finditer(rf"\S{{1,{longest}}}", text)]
-    if len(spans) <= _WORDS and len(text) <= 2 * longest:
-        return [prefix + text]
-    return [prefix + text[start:end] for start, end in _stretches(spans, _WORDS, _WORDS // 5, 2 * longest)]
-
-
-def split_pieces(tokenizer: Any, text: str, prefix: str, window: int) -> list[str]:
-    """`text` cut at word pieces so that `prefix` and each stretch fit a window, an eighth overlapping the next."""
-    special = 2
-    spans = tokenizer.encode(text, add_special_tokens=False).offsets
-    # A title that fills the window would leave the text unread; it may take half of it.
-    taken = min(len(tokenizer.encode(prefix, add_special_tokens=False).ids), window // 2) if prefix else 0
-    room = max(window - special - taken, 1)
-    if len(spans) <= room:
-        return [prefix + text]
-    return [prefix + text[start:end] for start, end in _stretches(spans, room, room // 8, len(text))]
-
-
-def _stretches(spans: Sequence[tuple[int, int]], most: int, overlap: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Start and end of runs of at most `most` spans and `longest` characters, each but the first repeating `overlap` spans."""
-    start = 0
-    while True:
-        end = start + 1
-        while end < min(len(spans), start + most) and spans[end][1] - spans[start][0] <= longest:
-            end += 1
-        yield (spans[start][0], spans[end - 1][1]) if spans else (0, 0)
-        if end >= len(spans):
-            return
-        start = max(start + 1, end - overlap)
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

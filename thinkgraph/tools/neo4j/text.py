@@ -19,8 +19,9 @@ from urllib.parse import unquote
 import numpy as np
 
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
-from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
+from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.encoders.rankers import Bm25Ranker
+from thinkgraph.tools.encoders.windows import windows_of
 from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.linking.names import relation_label, well_formed
 from thinkgraph.tools.neo4j import cypher

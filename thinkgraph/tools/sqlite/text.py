@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
+from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.encoders.weights import NO_ENCODER
+from thinkgraph.tools.encoders.windows import windows_of
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.progress import no_progress
