@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thinkgraph.models.recorded import Recording
-from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_array, embed_queries
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import Embedder, candidates_of, link_by_name
 
@@ -116,15 +116,26 @@ class _Embedder(_Part):
 
     def embed_array(self, texts: Sequence[str]) -> Any:
         """See `embeddings.embed_array`."""
+        return self._exchanged(texts, texts, embed_array)
+
+    def _exchanged(self, texts: Sequence[str], keys: Sequence[Any], embed: Callable[[Any, Sequence[str]], Any]) -> Any:
         if not texts:
             return np.empty((0, 0), np.float32)
         if self._real is None:
-            kept = [b64decode(self._recording.find("embedder", text)) for text in texts]
+            kept = [b64decode(self._recording.find("embedder", key)) for key in keys]
             return np.stack([np.frombuffer(one, np.float32) for one in kept])
-        vectors = embed_array(self._real, texts)
-        for text, vector in zip(texts, vectors, strict=True):
-            self._recording.found("embedder", text, b64encode(vector.tobytes()).decode())
+        vectors = embed(self._real, texts)
+        for key, vector in zip(keys, vectors, strict=True):
+            self._recording.found("embedder", key, b64encode(vector.tobytes()).decode())
         return vectors
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """See `QueryEmbedder.embed_queries`; of another embedder its vectors of texts."""
+        keys = [["query", text] for text in texts]
+        found: list[list[float]] = self._exchanged(
+            texts, keys, lambda real, them: embed_queries(real, them)[0]
+        ).tolist()
+        return found
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See `Embedder.embed`."""

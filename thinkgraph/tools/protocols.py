@@ -162,6 +162,16 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
+class QueryEmbedder(Embedder, Protocol):
+    """An embedder that reads a query otherwise than the texts it is compared with, as many retrieval models do. Optional:
+    another one reads both alike.
+    """
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """As `embed`, of queries."""
+
+
+@runtime_checkable
 class Linker(Protocol):
     """Finds the entities that texts mention (entity linking)."""
 

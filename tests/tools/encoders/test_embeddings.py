@@ -15,7 +15,8 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.testing.conformance.embedder import EmbedderConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
-from thinkgraph.tools.encoders.embeddings import CachingEmbedder, embed_array, load_embedder
+from thinkgraph.tools.encoders.embeddings import CachingEmbedder, embed_array, embed_queries, load_embedder
+from thinkgraph.tools.encoders.rankers import DenseRanker
 from thinkgraph.tools.meter import Meter, count, count_round_trip, current_meter
 
 if TYPE_CHECKING:
@@ -237,3 +238,44 @@ def test_a_provider_that_gives_other_than_a_vector_a_text_is_named(given: Any) -
 
     with pytest.raises(KnowledgeError, match=r"the embedder 'Wrong:lengths' must give one vector a text.* for 3 texts"):
         embed_array(load_embedder(Wrong()), ["a", "b", "c"])
+
+
+class _Retrieval(Embeddings):
+    """Reads a query as its first letter and a text as its last, as a retrieval model with two sides reads them apart."""
+
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [_letter(text[-1]) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        self.queries.append(text)
+        return _letter(text[0])
+
+
+def _letter(letter: str) -> list[float]:
+    return np.eye(26, dtype=np.float32)[ord(letter) - ord("a")].tolist()
+
+
+def test_a_query_is_read_by_the_query_side() -> None:
+    given = _Retrieval()
+    embedder = load_embedder(given)
+    queries, texts = embed_queries(embedder, ["ab", "cd"], ["ab", "ba"])
+    assert (queries @ texts.T).tolist() == [[0, 1], [0, 0]]
+    assert embed_queries(embedder, ["ab"])[0].tolist() == [queries[0].tolist()]
+    assert given.queries == ["ab", "cd"], "a query is encoded once"
+    assert DenseRanker(embedder).score("ab", ["ab", "ba"]) == [0, 1]
+
+
+def test_an_embedder_without_a_query_side_reads_both_in_one_batch() -> None:
+    batches: list[list[str]] = []
+
+    class Alike(HashEmbedder):
+        def embed_array(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            batches.append(list(texts))
+            return super().embed_array(texts)
+
+    queries, texts = embed_queries(Alike(), ["a"], ["b", "a"])
+    assert batches == [["a", "b", "a"]]
+    assert np.array_equal(queries[0], texts[1])

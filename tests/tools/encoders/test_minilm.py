@@ -13,6 +13,7 @@ import pytest
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.encoders import minilm
+from thinkgraph.tools.encoders.embeddings import embed_queries, load_embedder
 from thinkgraph.tools.encoders.minilm import MiniLM
 from thinkgraph.tools.encoders.weights import bundled_folder
 
@@ -64,6 +65,17 @@ def test_agrees_with_sentence_transformers(model):
     tried = [*ODD, *sentences, *texts(80), "Vienna is the capital of Austria. " * 60, "王 " * 255, "王 " * 253]
     expected = other.encode(tried, normalize_embeddings=True, show_progress_bar=False)
     assert np.abs(model.encode(tried) - expected).max() < 1e-5
+
+
+@pytest.mark.xdist_group("g2t")
+def test_a_models_own_prompts_are_read_before_queries_and_texts(model, tmp_path):
+    library = pytest.importorskip("sentence_transformers")
+    prompts = {"query": "Question: ", "document": "Passage: "}
+    library.SentenceTransformer(str(bundled_folder()), device="cpu", prompts=prompts).save(str(tmp_path / "prompted"))
+    embedder = load_embedder(str(tmp_path / "prompted"))
+    queries, sentences = embed_queries(embedder, ["Where is Vienna?"], ["Vienna is in Austria."])
+    assert np.abs(queries - model.encode(["Question: Where is Vienna?"])).max() < 1e-5
+    assert np.abs(sentences - model.encode(["Passage: Vienna is in Austria."])).max() < 1e-5
 
 
 def test_a_text_has_one_vector_in_every_company(model):

@@ -30,7 +30,7 @@ from thinkgraph.tools.sqlite.text import OF_ONE, OF_SEVERAL, RANKED, SqliteTextS
 from thinkgraph.tools.sqlite.text_schema import title_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from thinkgraph.state.knowledge import Entity, Passage
 
@@ -59,6 +59,18 @@ def notes(count: int) -> list[Passage]:
         {"id": f"n{i:04}", "entities": ["many"], "title": "", "section": "", "text": f"Note w{i} of v{i % 9}"}
         for i in range(count)
     ]
+
+
+def test_a_query_is_read_by_the_encoders_query_side(folder: Path) -> None:
+    class Reversed(HashEmbedder):
+        def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+            return self.embed([text[::-1] for text in texts])
+
+    wanted = sample_passages()[0]
+    query = f"{title_prefix(wanted)}{wanted['text']}"[::-1]
+    with opened(folder, Reversed()) as store:
+        best = store.passages_of(wanted["entities"], query, limit=1)[0]
+    assert (best["passage"]["id"], best["score"]) == (wanted["id"], pytest.approx(1, abs=1e-3))
 
 
 class TestSqlite(TextStoreConformance):

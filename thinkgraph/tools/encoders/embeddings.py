@@ -56,7 +56,27 @@ def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]
     if not texts:
         return np.empty((0, 0), np.float32)
     direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
-    found = _array(embedder, texts, direct(texts) if direct is not None else embedder.embed(texts))
+    return _kept(embedder, texts, direct(texts) if direct is not None else embedder.embed(texts))
+
+
+def embed_queries(
+    embedder: Embedder, queries: Sequence[str], texts: Sequence[str] = ()
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The vectors of queries, and of the texts they are compared with, each as `embed_array` gives them: in one batch where the
+    encoder is no `QueryEmbedder`.
+
+    Raises:
+        KnowledgeError: as `embed_array`.
+    """
+    apart: Callable[[Sequence[str]], Any] | None = getattr(embedder, "embed_queries", None)
+    if apart is not None and queries:
+        return _kept(embedder, queries, apart(queries)), embed_array(embedder, texts)
+    both = embed_array(embedder, [*queries, *texts])
+    return both[: len(queries)], both[len(queries) :]
+
+
+def _kept(embedder: Embedder, texts: Sequence[str], given: Any) -> NDArray[np.float32]:
+    found = _array(embedder, texts, given)
     if (np.abs(found) > _LARGEST).any():
         raise _unfit(embedder, texts, f"it gave numbers beyond {_LARGEST:,}")
     return found
@@ -126,33 +146,65 @@ class CachingEmbedder(ABC):
         Raises:
             KnowledgeError: The model cannot be loaded or reached, or gives what are no vectors.
         """
+        return self._vectors(texts, self._encode, self._cache)
+
+    def _vectors(
+        self,
+        texts: Sequence[str],
+        encode: Callable[[Any, list[str]], NDArray[np.float32]],
+        cache: LRUCache[str, NDArray[np.float32]],
+    ) -> NDArray[np.float32]:
         if not texts:
             return np.empty((0, 0), np.float32)
         cleaned = [well_formed(text) for text in texts]
-        found = self._recall(cleaned)
+        found = self._recall(cleaned, cache)
         missing = [text for text in dict.fromkeys(cleaned) if text not in found]
         if missing:
             with self._model_lock:
                 # Another thread may have encoded them while this one waited.
-                found.update(self._recall(missing))
+                found.update(self._recall(missing, cache))
                 missing = [text for text in missing if text not in found]
                 if missing:
-                    vectors = _unit(_array(self, missing, self._encode(self._model(), missing)))
+                    vectors = _unit(_array(self, missing, encode(self._model(), missing)))
                     found.update(zip(missing, vectors, strict=True))
                     self.encoded += len(missing)
                     count(encoder_texts=len(missing))
-                    self._remember(missing, vectors)
+                    self._remember(missing, vectors, cache)
         return np.stack([found[text] for text in cleaned])
 
-    def _recall(self, texts: list[str]) -> dict[str, NDArray[np.float32]]:
+    def _recall(self, texts: list[str], cache: LRUCache[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         with self._cache_lock:
-            return {text: self._cache[text] for text in texts if text in self._cache}
+            return {text: cache[text] for text in texts if text in cache}
 
-    def _remember(self, texts: list[str], vectors: NDArray[np.float32]) -> None:
-        most = int(self._cache.maxsize)
+    def _remember(
+        self, texts: list[str], vectors: NDArray[np.float32], cache: LRUCache[str, NDArray[np.float32]]
+    ) -> None:
+        most = int(cache.maxsize)
         with self._cache_lock:
             # A copy: a row that is a view would keep its whole batch alive.
-            self._cache.update((text, row.copy()) for text, row in zip(texts[:most], vectors[:most], strict=True))
+            cache.update((text, row.copy()) for text, row in zip(texts[:most], vectors[:most], strict=True))
+
+
+class RetrievalEmbedder(CachingEmbedder):
+    """What our `QueryEmbedder`s share; subclasses implement `_encode_queries` too, which runs as `_encode` does."""
+
+    def __init__(self, name: str) -> None:
+        """Name it; queries have a cache of their own."""
+        super().__init__(name)
+        self._queries: LRUCache[str, NDArray[np.float32]] = LRUCache(_CACHE_SIZE)
+
+    @abstractmethod
+    def _encode_queries(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        """One vector per query, of any length; `texts` is never empty."""
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        """As `embed`, of queries. See `QueryEmbedder`.
+
+        Raises:
+            KnowledgeError: The model cannot be loaded or reached, or gives what are no vectors.
+        """
+        vectors: list[list[float]] = self._vectors(texts, self._encode_queries, self._queries).tolist()
+        return vectors
 
 
 class BundledEmbedder(CachingEmbedder):
@@ -196,7 +248,7 @@ def _minilm(folder: Path) -> MiniLM:
     return MiniLM(folder)
 
 
-class SentenceTransformerEmbedder(CachingEmbedder):
+class SentenceTransformerEmbedder(RetrievalEmbedder):
     """Any sentence-transformers model, by name on the hub or local folder; on a GPU where torch finds one."""
 
     def __init__(self, model: str) -> None:
@@ -221,9 +273,16 @@ class SentenceTransformerEmbedder(CachingEmbedder):
         return load_from_hub(made, self._source, "sentence-transformers model")
 
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        return self._by(model.encode_document, texts)
+
+    def _encode_queries(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        return self._by(model.encode_query, texts)
+
+    @staticmethod
+    def _by(encode: Callable[..., Any], texts: list[str]) -> NDArray[np.float32]:
         with quiet_libraries():
             # sentence-transformers sorts by length itself.
-            vectors = in_encoder_thread(lambda: model.encode(texts, show_progress_bar=False, convert_to_numpy=True))
+            vectors = in_encoder_thread(lambda: encode(texts, show_progress_bar=False, convert_to_numpy=True))
         return np.asarray(vectors, np.float32)
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
@@ -237,7 +296,7 @@ class SentenceTransformerEmbedder(CachingEmbedder):
             return split_pieces(backend, text, prefix, int(model.max_seq_length))
 
 
-class LangChainEmbedder(CachingEmbedder):
+class LangChainEmbedder(RetrievalEmbedder):
     """Any LangChain `Embeddings`, given as an object or as `provider:model`."""
 
     def __init__(self, embeddings: Embeddings | str) -> None:
@@ -265,8 +324,15 @@ class LangChainEmbedder(CachingEmbedder):
             raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {first_line(error)}") from error
 
     def _encode(self, model: Any, texts: list[str]) -> Any:
+        return self._asked(lambda: model.embed_documents(texts))
+
+    def _encode_queries(self, model: Any, texts: list[str]) -> Any:
+        # LangChain embeds one query at a time.
+        return self._asked(lambda: [model.embed_query(text) for text in texts])
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
         try:
-            return model.embed_documents(texts)
+            return ask()
         # As above: each provider has its own error for a server that is down.
         except Exception as error:
             raise KnowledgeError(f"the embeddings {self.name!r} failed: {first_line(error)}") from error

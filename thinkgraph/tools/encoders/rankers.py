@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, SettingsError
-from thinkgraph.tools.encoders.embeddings import embed_array, load_from_hub, quiet_libraries, sentence_transformers
+from thinkgraph.tools.encoders.embeddings import embed_queries, load_from_hub, quiet_libraries, sentence_transformers
 from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import query_tokens, tokens
@@ -44,8 +44,8 @@ class DenseRanker:
         """
         if not texts:
             return []
-        vectors = embed_array(self._embedder, [query, *texts])
-        cosines = np.clip(vectors[1:] @ vectors[0], 0, 1).astype(np.float64)
+        queries, vectors = embed_queries(self._embedder, [query], texts)
+        cosines = np.clip(vectors @ queries[0], 0, 1).astype(np.float64)
         return [float(score) for score in np.round(cosines, 6)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rapidfuzz.distance import OSA
 
-from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_queries
 from thinkgraph.tools.linking.lexical import bag, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
@@ -170,12 +170,13 @@ class StandardLinker:
     def _nearness(embedder: Embedder, named: list[_Named]) -> list[dict[str, float]]:
         """For each span with namesakes, how near each one's description is to the text."""
         several = [(text, matches) for text, _, matches in named if len(matches) > 1]
-        wanted = dict.fromkeys(text.mentions.text for text, _ in several)
-        wanted |= dict.fromkeys(entity_text(match["entity"]) for _, matches in several for match in matches)
-        vectors = dict(zip(wanted, embed_array(embedder, list(wanted)), strict=True))
+        asked = dict.fromkeys(text.mentions.text for text, _ in several)
+        told = dict.fromkeys(entity_text(match["entity"]) for _, matches in several for match in matches)
+        queries, texts = embed_queries(embedder, list(asked), list(told))
+        query, vectors = dict(zip(asked, queries, strict=True)), dict(zip(told, texts, strict=True))
         return [
             {
-                match["entity"]["id"]: float(vectors[entity_text(match["entity"])] @ vectors[text.mentions.text])
+                match["entity"]["id"]: float(vectors[entity_text(match["entity"])] @ query[text.mentions.text])
                 for match in matches
                 if len(matches) > 1
             }

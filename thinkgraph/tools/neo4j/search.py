@@ -10,7 +10,7 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.state.knowledge import Entity
-from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_array, embed_queries
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import NONE, Row
@@ -177,7 +177,7 @@ class VectorIndex:
             "CALL db.index.vector.queryNodes($p.index, toInteger($p.limit), $p.queries[i]) YIELD node AS n, score "
             f"RETURN i, score, {columns}"
         )
-        vectors = embed_array(self._embedder, queries).tolist()
+        vectors = embed_queries(self._embedder, queries)[0].tolist()
         found = self._reader.rows(query, queries=vectors, index=self.index.name, limit=limit)
         return [[at, cosine(score), *row] for at, score, *row in found]
 

@@ -12,14 +12,14 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
-from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_queries
 from thinkgraph.tools.encoders.rankers import Bm25Ranker
 from thinkgraph.tools.encoders.windows import windows_of
 from thinkgraph.tools.linking.lexical import query_tokens
@@ -165,8 +165,8 @@ class Neo4jTextStore:
         ]
         if open_:
             stretches = [windows_of(self._embedder, part.passage["text"], title_prefix(part.passage)) for part in open_]
-            vectors = embed_array(self._embedder, [query, *(text for group in stretches for text in group)])
-            scores = vectors[1:].astype(np.float64) @ vectors[0].astype(np.float64)
+            queries, vectors = embed_queries(self._embedder, [query], list(chain.from_iterable(stretches)))
+            scores = vectors.astype(np.float64) @ queries[0].astype(np.float64)
             start = 0
             for part, group in zip(open_, stretches, strict=True):
                 best = round(float(scores[start : start + len(group)].max()), 6)
@@ -228,7 +228,7 @@ class Neo4jTextStore:
             f"WITH DISTINCT c AS n WITH n, {f'CASE {near} END' if near else 'null'} AS score "
             f"ORDER BY score DESC LIMIT {_MOST_TEXTS} RETURN {self._columns()}, score"
         )
-        vector = embed_array(self._embedder, [query])[0].tolist() if near else None
+        vector = embed_queries(self._embedder, [query])[0][0].tolist() if near else None
         return [
             _Part(passage, None if score is None else cosine(score))
             for *row, score in self._entities.rows(text, targets, vector=vector)

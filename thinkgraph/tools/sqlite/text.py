@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_array, embed_queries
 from thinkgraph.tools.encoders.weights import NO_ENCODER
 from thinkgraph.tools.encoders.windows import windows_of
 from thinkgraph.tools.encoders.words import WORDS
@@ -255,7 +255,7 @@ class SqliteTextStore(Closing):
         """The best `limit` of these passages for each query, scored in double precision at the end: one score however
         they were found.
         """
-        vectors = embed_array(self._embedder, queries)
+        vectors, _ = embed_queries(self._embedder, queries)
         every, scores = [np.empty(0, np.int64)], [np.empty((0, len(queries)), np.float32)]
         for found, windows, firsts in self._chunks(connection, numbers, vectors.shape[1]):
             every.append(found)

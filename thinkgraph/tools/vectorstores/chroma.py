@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
-from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder
+from thinkgraph.tools.encoders.embeddings import embed_queries, load_embedder
 from thinkgraph.tools.protocols import Closing, closed_on_error
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text_schema import own_passage
@@ -216,7 +216,7 @@ class ChromaTextStore(Closing):
 
     def _embed(self, queries: Sequence[str]) -> NDArray[np.float32]:
         if self._embedder is not None:
-            return embed_array(self._embedder, queries)
+            return embed_queries(self._embedder, queries)[0]
         # The collection's own embedding function has no public way in; this one has been there since Chroma 0.4.
         try:
             vectors = self._ask(self._collection._embed, list(queries), is_query=True)  # noqa: SLF001
