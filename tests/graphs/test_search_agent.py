@@ -152,3 +152,13 @@ async def test_a_stream_of_messages_holds_the_answer_alone(mode: str) -> None:
     else:
         parts = [part async for part in graph.astream(asked, **options)]
     assert [(message.type, message.content) for _, (message, _) in parts] == [("ai", "Panama City")]
+
+
+@pytest.mark.parametrize("given", ["three", "three countries", "It borders 3 countries."])
+def test_a_count_in_words_is_read_as_the_other_methods_read_it(given: str) -> None:
+    answer, _ = ask(
+        [look("Colombia", "borders", direction="out")],
+        said(1, answer=given),
+        question="How many countries border Colombia?",
+    )
+    assert (answer["answers"], answer["status"]) == (["3"], "grounded")
