@@ -162,3 +162,9 @@ def test_a_count_in_words_is_read_as_the_other_methods_read_it(given: str) -> No
         question="How many countries border Colombia?",
     )
     assert (answer["answers"], answer["status"]) == (["3"], "grounded")
+
+
+@pytest.mark.parametrize("given", ["capital", '["capital"]'])
+def test_relations_may_be_a_lone_name_or_a_list_written_as_a_text(given: str) -> None:
+    _, shown = ask([{"entity": "Panama", "direction": "out", "relations": given}], said(1))
+    assert shown[1].splitlines()[-1].endswith("(Panama) -[capital]-> (Panama City)")

@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -16,7 +16,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.constants import TAG_HIDDEN
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall, rendered
@@ -27,7 +27,7 @@ from thinkgraph.prompts.example_names import without_example_names
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
-from thinkgraph.prompts.reading import BadReplyError
+from thinkgraph.prompts.reading import BadReplyError, as_list
 from thinkgraph.prompts.tasks import otherwise, task_labels, task_words
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
@@ -50,7 +50,8 @@ class SearchInput(BaseModel):
     direction: Literal["out", "in", "both"] = Field(
         "both", description="out: statements with the entity as subject; in: as object."
     )
-    relations: list[str] = Field(
+    # Small models write a lone name, or the list as a text.
+    relations: Annotated[list[str], BeforeValidator(lambda given: as_list(given, "relations"))] = Field(
         default_factory=list, description="Names of relations to follow; empty: list the entity's relations."
     )
 
