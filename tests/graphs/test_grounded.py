@@ -75,6 +75,14 @@ def test_a_wrong_answer_with_the_citation_of_the_right_one_is_not_grounded() -> 
     assert answer["reason"].endswith("but they fit the question no better than those")
 
 
+@pytest.mark.parametrize("said", ["It is {}", "The answer is {}.", "The capital of Gabon is {}"])
+@pytest.mark.parametrize(("name", "status"), [("Libreville", "grounded"), ("Gabon", "partial")])
+def test_an_answer_in_a_sentence_is_doubted_as_the_name_alone_is(said: str, name: str, status: str) -> None:
+    for given in (name, said.format(name)):
+        answer, _ = ask(CAPITAL, cites(given, "capital"))
+        assert (answer["status"], answer["answers"]) == (status, [name])
+
+
 def test_in_doubt_the_model_is_asked_to_cite_again() -> None:
     told: list[str] = []
 

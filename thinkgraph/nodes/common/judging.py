@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
@@ -15,7 +16,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft, Status
 from thinkgraph.state.base import RunState
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, holds, needed
+from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed
 
 UNDECIDED = "NOT ENOUGH INFO"
 VERIFIER = "closing.verify"
@@ -28,6 +29,10 @@ MOVED = "on other lines than the model cited"
 
 NEXT_NONE = "If it is not sufficient, give no answer."
 NEXT_FINAL = "There will be no further search."
+
+_IN_A_SENTENCE = re.compile(r"(?P<before>(?:The|It)\b[^.,;:]*?) (?:is|are|was|were):? (?P<name>.+)")
+_FRAME = "the it final correct answer"
+"""Words that say nothing. Of "they" and "this" titles are made ("They Were Expendable")."""
 
 
 def judge(
@@ -74,9 +79,17 @@ def judge(
         temperature=temperature,
         rank=rank,
     )
-    answers = [bare_count(inputs["question"], answer) for answer in judgement["answers"]]
+    answers = [bare(inputs["question"], answer) for answer in judgement["answers"]]
     # Answers that were names of the prompt's examples are gone: nothing is sufficient then.
     return {**judgement, "answers": answers, "sufficient": judgement["sufficient"] and bool(answers)}
+
+
+def bare(question: str, answer: str) -> str:
+    """The name alone of an answer in a sentence that says nothing else than the question does ("It is Lima"), and of a count the number."""
+    found = _IN_A_SENTENCE.fullmatch(answer)
+    if found and set(fold(found["before"]).split()) <= set(f"{_FRAME} {fold(question)}".split()):
+        answer = found["name"]
+    return bare_count(question, answer)
 
 
 def steering(judgement: Judgement) -> Sequence[tuple[int, float]]:

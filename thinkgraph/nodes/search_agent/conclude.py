@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext
-from thinkgraph.nodes.common.judging import decide, nothing_found
+from thinkgraph.nodes.common.judging import bare, decide, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
-from thinkgraph.nodes.doubt.counted import bare_count
 from thinkgraph.prompts.kinds import JUDGE, Judgement, Shape
 from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import task_labels
@@ -33,7 +32,7 @@ def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Upd
     )
     numbers = {place + 1: own for own, place in enumerate(known, start=1)}
     cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
-    answers = [bare_count(state["question"], answer) for answer in judgement["answers"]]
+    answers = [bare(state["question"], answer) for answer in judgement["answers"]]
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=answers)
     shown: Judgement = {**judgement, "answers": answers, "evidence": cited}
     return {"draft": decide(shown, context, state, settings, final=True, likely=False)}
