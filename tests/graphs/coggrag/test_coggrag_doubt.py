@@ -182,12 +182,13 @@ def test_a_wrong_count_is_thought_over_with_the_length_of_the_list() -> None:
         return lambda prompt: {"sufficient": True, "answers": [number], "evidence": holding(prompt, ["Colombia)"])}
 
     keys = [{"key": ["Panama", "borders", "?2"], "of": [1]}]
-    replies = script({}, keys, reason=counting("9"), rethink=counting("2"))
-    answer, model = doubting(question, replies)
-    assert (answer["answers"], answer["status"]) == (["2"], "grounded")
-    (again,) = prompts(model, "rethink")
-    assert again.text("doubted answer") == "the lines cited list 2, not 9"
-    assert prompts(model, "verify") == []
+    for second in ("2", "9"):
+        replies = script({}, keys, reason=counting("9"), rethink=counting(second))
+        answer, model = doubting(question, replies)
+        assert (answer["answers"], answer["status"]) == (["2"], "grounded")
+        (again,) = prompts(model, "rethink")
+        assert again.text("doubted answer") == "the lines cited list 2, not 9"
+        assert prompts(model, "verify") == []
 
 
 @pytest.mark.parametrize("rethinks", [1, 3])

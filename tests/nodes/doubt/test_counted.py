@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thinkgraph.nodes.doubt.counted import bare_count, is_another_count, lengths_said, miscount
+from thinkgraph.nodes.doubt.counted import bare_count, is_another_count, lengths_said, miscount, recount
 from thinkgraph.prompts.lines import answer_line, parse_item
 
 HOW_MANY = "How many countries border Arden?"
@@ -38,6 +38,25 @@ BACK = "(Arden) <-[borders]- (Lind), (Tarr)"
 )
 def test_another_number_than_the_list_has_is_a_miscount(answer: str, lines: list[str], told: str) -> None:
     assert miscount(HOW_MANY, [answer], lines) == told
+
+
+@pytest.mark.parametrize(
+    ("question", "lines", "number"),
+    [
+        (HOW_MANY, [BORDERS], "3"),
+        (
+            "How many countries does the land of Mount Osk border?",
+            ["(Mount Osk) -[land]-> (Arden) -[borders]-> (Lind), (Tarr)"],
+            "2",
+        ),
+        ("How many African countries border Arden?", [BORDERS], ""),
+        ("How many countries in Africa border Arden?", [BORDERS], ""),
+        (HOW_MANY, [BORDERS, BACK], ""),
+        (HOW_MANY, ["(Arden) -[borders]-> (Lind), (Merrow), (Osk), (Tarr), (Vell)"], ""),
+    ],
+)
+def test_what_a_question_counts_is_counted_for_it(question: str, lines: list[str], number: str) -> None:
+    assert recount(question, ["5"], lines) == number
 
 
 @pytest.mark.parametrize(

@@ -139,11 +139,16 @@ def test_a_wrong_count_is_asked_for_again_with_the_length_of_the_list() -> None:
     assert told == [("", ""), ("again", f"[1] {doubt}")]
     assert result.draft is not None
     assert (result.draft["answers"], result.draft["status"], result.doubted) == (["3"], "grounded", [doubt])
-    # Given again it does not stand in the evidence, and the search goes on.
+    # Given again it is counted for the model.
     result, told = run("5", "5", question=question, context=COUNTS)
-    assert (len(told), result.draft) == (2, None)
+    assert result.draft is not None
+    assert (len(told), result.draft["answers"], result.draft["status"]) == (2, ["3"], "grounded")
+    assert result.judgement["answers"] == ["3"]
     # A third number is not asked for once more.
     assert len(run("5", "6", "7", question=question, context=COUNTS)[1]) == 3
+    # The question may count only some of them: the number does not stand in the evidence, and the search goes on.
+    result, told = run("5", "5", question="How many Russian towns does the Volga flow through?", context=COUNTS)
+    assert (len(told), result.draft) == (2, None)
     assert len(run("5", question=question, context=COUNTS, backtracks=0)[1]) == 1
 
 

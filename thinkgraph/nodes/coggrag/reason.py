@@ -11,7 +11,7 @@ from thinkgraph.nodes.coggrag.tree import ROOT, task_of
 from thinkgraph.nodes.common.evidence_lines import tails_of
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
-from thinkgraph.nodes.doubt.judged import Held, miscited, miscounted, settled, unfit
+from thinkgraph.nodes.doubt.judged import Held, miscited, miscounted, recounted, settled, unfit
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution
@@ -49,6 +49,9 @@ def think(
         "doubted": state["solved"][state["id"]]["doubt"] if before else "",
     }
     judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank={"evidence": context.rank})
+    miscount = miscounted(judgement, context.lines, state["asked"], own)
+    if miscount and before:
+        judgement, miscount = recounted(judgement, context.lines, state["asked"]), ""
     answers = judgement["answers"] if judgement["sufficient"] else []
     attempts = [*before, Attempt(answers=answers, right=None, judge="")]
     if not answers:
@@ -56,7 +59,6 @@ def think(
     # A claim is no question, and its answers are labels.
     asked = "" if TASK_LABELS[own.task] else state["asked"]
     lines = context.supporting(answers, judgement["evidence"], asked)
-    miscount = "" if before else miscounted(judgement, context.lines, state["asked"], own)
     if not lines and not settings.own_knowledge:
         return {**unanswered(state, NOT_HELD, attempts), "doubt": miscount}
     cited, instead_of = context.evidence(lines), context.evidence(moved_from(judgement["evidence"], lines))

@@ -78,22 +78,36 @@ def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str
         answers: its answers.
         lines: of a prompt, those that the answers stand on.
     """
+    listed = _lengths_instead(question, answers, lines)
+    return f"the lines cited list {' or '.join(map(str, listed))}, not {min(numbers(answers[0]))}" if listed else ""
+
+
+def recount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str:
+    """The number of things that lines list, where the answer is another one, see `miscount`. Empty where it is none, where they list several
+    numbers, and where the question has a word that neither the lines nor the noun it counts explain: it may count only some of them.
+    """
+    listed = _lengths_instead(question, answers, lines)
+    hops = (hop for line in lines for group in parse_item(0, line).hops for hop in group)
+    explained = " ".join([counted_noun(question), *(f"{hop.source} {hop.relation}" for hop in hops)])
+    more = set(map(root_of, content_tokens(question))) - set(map(root_of, content_tokens(explained)))
+    return str(listed[0]) if len(listed) == 1 and not more else ""
+
+
+def _lengths_instead(question: str, answers: Sequence[str], lines: Sequence[str]) -> list[int]:
     if not counted_noun(question) or compares(question) or len(answers) != 1:
-        return ""
+        return []
     items = [parse_item(0, line) for line in lines]
     given = numbers(answers[0])
     if len(given) != 1 or not all(item.hops for item in items) or given <= _told(question, items):
-        return ""
+        return []
     if len({one.source for one in _lists_said(question, items)}) != 1:
-        return ""
+        return []
     listed = sorted(lengths_said(question, items))
     # One thing may be what the question describes: "how many strings does the instrument have".
     if listed[-1] == 1 or given <= set(map(str, listed)):
-        return ""
+        return []
     (number,) = given
-    if narrows(question) and float(number) < listed[-1]:
-        return ""
-    return f"the lines cited list {' or '.join(map(str, listed))}, not {number}"
+    return [] if narrows(question) and float(number) < listed[-1] else listed
 
 
 def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str], shown: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
-from thinkgraph.nodes.doubt.counted import miscount
+from thinkgraph.nodes.doubt.counted import miscount, recount
 from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
 from thinkgraph.nodes.doubt.settled import is_settled
 from thinkgraph.nodes.doubt.superlative import Superlative
@@ -104,7 +104,7 @@ def judged(
 ) -> Flow[Judged]:
     """A judgement of evidence. Where the answer that it leads to does not fit the question, is another number than the lines cited list, or
     stands elsewhere than the model says, it is told why and asked again; so it is where it repeats a doubted answer, once. Where the question
-    ranks things, a doubted answer is asked for again without the lines of those behind another one.
+    ranks things, a doubted answer is asked for again without the lines of those behind another one. A number given again is counted anew.
 
     Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If it does
     not find it there, a third judgement of all the evidence settles it. With `backtracks=0`, and of a claim, nothing is doubted.
@@ -127,10 +127,11 @@ def judged(
     doubted = state["doubted"]
     for key in ("", "again", _LAST):
         judgement = yield from asks(context, key=key, doubted=numbered(doubted))
-        against = miscounted(judgement, context.lines, state["question"], settings)
-        if against and against not in doubted and key != _LAST:
-            doubted = [*doubted, against]
-            continue
+        if against := miscounted(judgement, context.lines, state["question"], settings):
+            if against not in doubted and key != _LAST:
+                doubted = [*doubted, against]
+                continue
+            judgement = recounted(judgement, context.lines, state["question"])
         if (draft := draft_of(judgement, context)) is None:
             return Judged(judgement, None, "", doubted)
         held = Held(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
@@ -144,9 +145,8 @@ def judged(
                 second = yield from asks(alone, key=f"{key} alone", doubted=numbered(doubted))
                 against = "" if _agree(draft, draft_of(second, alone)) else against
         again = f"{fault}; it was given again all the same"
-        if fault in doubted or again in doubted:
-            # An equal prompt would get an equal reply.
-            against = again
+        # An equal prompt would get an equal reply.
+        against = again if fault in doubted or again in doubted else against
         if not against or against in doubted:
             # An answer that is given again after its lines were judged stands.
             break
@@ -180,6 +180,15 @@ def miscounted(judgement: Judgement, lines: Sequence[str], question: str, settin
     if not (judgement["sufficient"] and _doubts(settings)):
         return ""
     return miscount(question, judgement["answers"], [lines[number - 1] for number in judgement["evidence"]])
+
+
+def recounted(judgement: Judgement, lines: Sequence[str], question: str) -> Judgement:
+    """A judgement that was doubted as `miscounted`, with the number that the lines list, see `recount`: a small model stays at its own.
+
+    Args: the judgement; all lines that it was made of; the question.
+    """
+    number = recount(question, judgement["answers"], [lines[number - 1] for number in judgement["evidence"]])
+    return {**judgement, "answers": [number]} if number else judgement
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
