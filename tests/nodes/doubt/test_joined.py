@@ -74,7 +74,28 @@ def test_texts_name_what_a_relation_in_the_question_leads_to() -> None:
         return of_texts(question, "Letsie", texts={"p": (about, text)}, graph=graph)
 
     assert told(question, alone) == "the lines cited do not name what the question describes, such as South Africa"
-    assert told(question, f"{alone} Around it lies South Africa.") == ""
+    assert told(question, f"Around it lies South Africa. {alone}") == ""
+    assert told(question, f"{alone} Around it lies South Africa.") == told(question, alone)
+    beside = {"p": ("Lesotho", alone), "q": ("Lesotho", "Around it lies South Africa.")}
+    assert of_texts(question, "Letsie", texts=beside, graph=graph) == told(question, alone), "another text names it"
     assert told("Who is the king of Lesotho, whose capital is Maseru?", alone) == "", "nothing is described"
     assert told("Who is the king of the country that borders South Africa?", alone) == "", "it is the text's own thing"
     assert told(question, alone, "Peru") == "", "what Peru borders is not asked for"
+
+
+def test_a_name_in_a_question_may_lack_its_article() -> None:
+    graph = MemoryGraphStore([("The Gambia", "borders", "Senegal"), ("The Gambia", "independence", "1965")])
+    text = {"p": ("The Gambia", "It has been independent since 1965.")}
+
+    def told(question: str) -> str:
+        return of_texts(question, "1965", texts=text, graph=graph)
+
+    assert told("When did the country that borders Gambia become independent?").endswith("describes, such as Senegal")
+    assert told("When did the country that borders the gambia become independent?").endswith("such as Senegal")
+    assert told("When did the country that borders on gambia become independent?") == "", "it is not written as a name"
+
+    stated = [triple("i", "The Gambia", "independence", "1965", literal=True)]
+    for name in ("Gambia", "the Gambia", "The Gambia"):
+        assert against(f"Which river flows through {name}?", "The Gambia", cited=stated).endswith(
+            "is what it asks about"
+        )

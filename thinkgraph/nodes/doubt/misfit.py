@@ -120,9 +120,9 @@ def _off_the_way(answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceIte
 
 
 def _short_of(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]:
-    """As `misfit`: where texts about a thing that the question names hold the answers, and statements do not, whether the texts name none of
-    what another relation in the question than the one asked for leads to from there: for "the country that Chad borders" no country that
-    Chad borders. Two round trips.
+    """As `misfit`: where texts about a thing that the question names hold the answers, and statements do not, whether the sentences
+    that do, and those before them, name none of what another relation in the question than the one asked for leads to from there: for "the
+    country that Chad borders" no country that Chad borders. Two round trips.
     """
     chunks = [item for item in walk.items if item["kind"] == "chunk"]
     if not chunks or not described(walk.question) or walk.ids(map(fold, answers)):
@@ -137,14 +137,22 @@ def _short_of(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]
         if walk.says(edge["label"]) and not (asked.named_by(edge["label"]) or asked.called(edge["label"], walk.words))
     ]
     found = yield from requests.neighbours(steps, limit=MAX_ENDS, seed=0)
-    texts = (title_and_sentences(chunk, walk.texts) for chunk in chunks)
-    told = fold(" ".join(part for title, sentences in texts for part in (title, *sentences)))
+    texts = [title_and_sentences(chunk, walk.texts) for chunk in chunks]
+    names = set(map(fold, answers))
+    holding = [
+        (title, sentences[max(0, at - 1) : at + 1])
+        for title, sentences in texts
+        for at, sentence in enumerate(sentences)
+        if naming([sentence], names)
+    ]
+    told = fold(" ".join(part for title, sentences in holding or texts for part in (title, *sentences)))
     wanted: dict[str, str] = {}
     for step, led in zip(steps, found, strict=True):
         ends = [end for one in led["triples"] if not one["literal"] for end in ends_of(one)]
         far = {fold(label): label for key, label, _ in ends if key != step["entity"]}
         from_named = any(walk.named(label) for key, label, _ in ends if key == step["entity"])
-        if from_named and not any(map(walk.named, far)):
+        # What leads to an answer is what is asked for.
+        if from_named and not any(map(walk.named, far)) and not any(naming([end], names) for end in far):
             wanted |= far
     if not wanted or any(stands_in(label, told) for label in wanted):
         return ""

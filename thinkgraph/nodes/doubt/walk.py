@@ -20,6 +20,7 @@ from thinkgraph.tools.linking.names import is_name
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
+_THE = "the "
 _ASKS_BESIDE = re.compile(
     r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?|alongside|together|fellow"
     r"|(?:sibling|brother|sister|cousin|neighbou?r|colleague|peer|rival|co-?star|\w+mate)s?)\b",
@@ -109,8 +110,14 @@ class Walk:
         return set().union(*(self.about(answer).ids for answer in answers))
 
     def named(self, label: str) -> bool:
-        """Whether the question names the thing itself, and not only a longer name that contains it ("New York" in "New York City")."""
-        name = f" {fold(label)} "
+        """Whether the question names the thing itself, and not only a longer name that contains it ("New York" in "New York City"). A name may
+        leave out its article ("Gambia").
+        """
+        name = fold(label)
+        bare = label[len(_THE) :] if name.startswith(_THE) and f" {name} " not in self.asked else ""
+        if content_tokens(bare) and self.writes_as_name(bare):
+            name = fold(bare)
+        name = f" {name} "
         return name in self._asked_without(longer for longer in self._said if name != longer and name in longer)
 
     def writes_as_name(self, label: str) -> bool:
