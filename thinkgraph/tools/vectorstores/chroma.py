@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -186,12 +187,16 @@ class ChromaTextStore(Closing):
         ]
         return self._nearest(scored, limit)
 
+    @cached_property
+    def _length(self) -> float:
+        """Mean length of the documents' vectors; 1 where they have none. One round trip."""
+        some = self._ask(self._collection.get, limit=_SAMPLE, include=["embeddings"])["embeddings"]
+        return float(np.linalg.norm(some, axis=1).mean()) or 1.0
+
     def _as_long(self, queries: NDArray[np.float32]) -> NDArray[np.float32]:
         """The queries at the length of the documents' vectors: an index by distance finds no others by their direction."""
-        some = self._ask(self._collection.get, limit=_SAMPLE, include=["embeddings"])["embeddings"]
-        wanted = np.linalg.norm(some, axis=1).mean() or 1
         lengths = np.linalg.norm(queries, axis=1, keepdims=True)
-        return np.asarray(queries * (wanted / np.where(lengths > 0, lengths, 1)), np.float32)
+        return np.asarray(queries * (self._length / np.where(lengths > 0, lengths, 1)), np.float32)
 
     def _about(self, ids: Sequence[str]) -> dict[str, Any]:
         """The filter for documents about these entities."""
