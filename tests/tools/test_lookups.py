@@ -67,6 +67,14 @@ def test_neighbours(relation: str | None, direction: Way, ends: set[str]) -> Non
     assert found["total"] == len(ends)
 
 
+@pytest.mark.parametrize("relation", ["capital", None])
+def test_a_loop_is_one_neighbour(relation: str | None) -> None:
+    knowledge = Knowledge(graph=MemoryGraphStore([("Gibraltar", "capital", "Gibraltar")]))
+    found = lookups.neighbours(knowledge, "Gibraltar", relation)
+    assert (len(found["triples"]), found["total"]) == (1, 1)
+    assert "more" not in shown(found)
+
+
 def test_neighbours_backwards_and_cut() -> None:
     found = lookups.neighbours(BASE, "Baru", "highest_point", direction="in")
     assert shown(found).endswith('(Baru) <-[highest point]- (Panama) | id "Panama"')

@@ -187,7 +187,10 @@ def neighbours(
                 raise KnowledgeError(_no_relation(found, wanted, every))
         steps = [Step(entity=here, relation=kind["name"], direction=kind["direction"]) for kind in kinds]
         parts = _graph(knowledge, "neighbours", steps, limit=size) if steps else []
-    triples: dict[str, Triple] = {triple["id"]: triple for part in parts for triple in part["triples"]}
+    read: list[Triple] = [triple for part in parts for triple in part["triples"]]
+    triples = {triple["id"]: triple for triple in read}
+    # A loop is counted both ways.
+    total = sum(part["total"] for part in parts) - (len(read) - len(triples))
     return {
         "entity": _named(found),
         "triples": [
@@ -201,7 +204,7 @@ def neighbours(
             }
             for triple in list(triples.values())[:size]
         ],
-        "total": max(sum(part["total"] for part in parts), len(triples)),
+        "total": max(total, len(triples)),
     }
 
 
