@@ -127,14 +127,11 @@ class Similarity:
 
     def __init__(self, embed: Embed | None) -> None:
         self._embed = embed
+        self.has_vectors = embed is not None
+        """Whether there is an encoder."""
         # Arrays: as lists they are four times as large, and a long batch keeps very many.
         self._vectors: dict[str, array[float]] = {}
         self._lock = threading.Lock()
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether there is an encoder."""
-        return self._embed is not None
 
     def warm(self, texts: Iterable[str]) -> None:
         """Encode many texts in one batch."""
