@@ -34,7 +34,7 @@ from thinkgraph.prompts.kinds import TEXTS
 from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.manifest import check_method, settings_of
+from thinkgraph.runtime.manifest import settings_of
 from thinkgraph.runtime.requests import Converse, Fetch, InNode, NodeScope
 from thinkgraph.runtime.shortlist import nearest, prunes, renumbered, shortlist, with_nearest_clues
 from thinkgraph.runtime.state_errors import explain_edits
@@ -314,13 +314,7 @@ class NodeRunner:
     """Makes LangGraph nodes of one method out of node functions."""
 
     def __init__(self, deps: Deps, settings: type[RunSettings], defaults: Mapping[str, Any]) -> None:
-        """Bind what all nodes of a graph share.
-
-        Args:
-            deps: knowledge, models, prompts.
-            settings: the method's settings class.
-            defaults: settings given when the graph was built.
-        """
+        """Bind what all nodes of a graph share; `defaults` are the settings given when it was built."""
         self._deps = deps
         self.settings = settings
         self._defaults = dict(defaults)
@@ -342,9 +336,8 @@ class NodeRunner:
         def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Driver, Flow[Update], Meter]:
             runtime = get_runtime(self.settings)
             manifest = None if entry else state["manifest"]
-            if manifest and self.method:
-                check_method(manifest, self.method)
-            settings = settings_of(manifest, self.settings, self._defaults, runtime.context, self._deps)
+            context = runtime.context
+            settings = settings_of(manifest, self.settings, self._defaults, context, self._deps, self.method)
             meter = Meter()
             known = {} if entry else state
             # The entry node belongs to the run that it starts: its calls are not the last question's.

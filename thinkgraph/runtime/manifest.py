@@ -57,7 +57,7 @@ def run_settings(manifest: Manifest, schema: type[S]) -> S:
 
 
 def settings_of(
-    manifest: Manifest | None, schema: type[S], defaults: Mapping[str, Any], context: object, deps: Deps
+    manifest: Manifest | None, schema: type[S], defaults: Mapping[str, Any], context: object, deps: Deps, method: str
 ) -> S:
     """The settings a node runs with.
 
@@ -66,7 +66,7 @@ def settings_of(
 
     Raises:
         SettingsError: an unknown or out-of-range setting.
-        ManifestMismatchError: the run was started with other settings, models, prompts or knowledge.
+        ManifestMismatchError: the run was started with another method, settings, models, prompts or knowledge.
     """
     given: RunSettings | Mapping[str, Any] | None = context if isinstance(context, RunSettings) else None
     if isinstance(context, Mapping):
@@ -81,7 +81,7 @@ def settings_of(
             )
         return settings
     if manifest is not deps.checked:
-        check_manifest(manifest, deps)
+        check_manifest(manifest, deps, method)
         deps.checked = manifest
     settings = run_settings(manifest, schema)
     wanted = explicit(given)
@@ -100,22 +100,15 @@ def settings_of(
     return settings
 
 
-def check_method(manifest: Manifest, method: str) -> None:
-    """Refuse to go on with the graph of another method, some of whose nodes may have the same names.
-
-    Raises:
-        ManifestMismatchError: naming both.
-    """
-    if manifest["method"] != method:
-        raise ManifestMismatchError(f"this run was started with method {manifest['method']}, not {method}: {_ADVICE}")
-
-
-def check_manifest(manifest: Manifest, deps: Deps) -> None:
-    """Refuse to go on with another model, prompt or knowledge base than the run was started with.
+def check_manifest(manifest: Manifest, deps: Deps, method: str) -> None:
+    """Refuse to go on with another method, model, prompt or knowledge base than the run was started with. Methods may have nodes of the
+    same names.
 
     Raises:
         ManifestMismatchError: naming what differs.
     """
+    if method not in {"", manifest["method"]}:
+        raise ManifestMismatchError(f"this run was started with method {manifest['method']}, not {method}: {_ADVICE}")
     if manifest["fingerprint"] != deps.knowledge.fingerprint:
         raise ManifestMismatchError(
             f"this run was started over knowledge base '{manifest['knowledge']}' (fingerprint {manifest['fingerprint']}), "
