@@ -12,8 +12,9 @@ import contextvars
 import functools
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -333,30 +334,24 @@ class NodeRunner:
             entry: it starts a new run: whatever manifest and usage the thread still holds belong to an earlier one.
         """
 
-        def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Driver, Flow[Update], Meter]:
-            runtime = get_runtime(self.settings)
-            manifest = None if entry else state["manifest"]
-            context = runtime.context
-            settings = settings_of(manifest, self.settings, self._defaults, context, self._deps, self.method)
-            meter = Meter()
-            known = {} if entry else state
-            # The entry node belongs to the run that it starts: its calls are not the last question's.
-            begun = (state.get("manifest") or {}).get("run", 0) + entry
-            scope = self._scope(name, known, begun, settings, config, runtime)
-            flow = _node_flow(function, state, scope, meter, entry=entry)
-            return Driver(config, self._deps, scope), flow, meter
+        @contextmanager
+        def begun(state: Mapping[str, Any], config: RunnableConfig) -> Iterator[tuple[Driver, Flow[Update]]]:
+            runtime, meter = get_runtime(self.settings), Meter()
+            with explain_edits(state, self.shapes.get(name)), counting(meter):
+                manifest, context = None if entry else state["manifest"], runtime.context
+                settings = settings_of(manifest, self.settings, self._defaults, context, self._deps, self.method)
+                # The entry node belongs to the run that it starts: its calls are not the last question's.
+                number = (state.get("manifest") or {}).get("run", 0) + entry
+                scope = self._scope(name, {} if entry else state, number, settings, config, runtime)
+                yield Driver(config, self._deps, scope), _node_flow(function, state, scope, meter, entry=entry)
 
         def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
-            with explain_edits(state, self.shapes.get(name)):
-                driver, flow, meter = start(state, config)
-                with counting(meter):
-                    return driver.drive(flow)
+            with begun(state, config) as (driver, flow):
+                return driver.drive(flow)
 
         async def arun(state: Mapping[str, Any], config: RunnableConfig) -> Update:
-            with explain_edits(state, self.shapes.get(name)):
-                driver, flow, meter = start(state, config)
-                with counting(meter):
-                    return await driver.adrive(flow)
+            with begun(state, config) as (driver, flow):
+                return await driver.adrive(flow)
 
         return _Node(name, run, arun)
 
