@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 
@@ -180,19 +179,6 @@ def chooses(question: str) -> bool:
 def chooses_smaller(question: str) -> bool:
     """Whether the one that a question chooses (see `chooses`) is the one with the smaller value."""
     return _SMALLER.search(_LIKE_A_NAME.sub("", question)) is not None
-
-
-def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
-    """The answers that most samples gave, of equals those given first, and how many gave them; nothing and 0 where none did.
-
-    Order, case and width of a sample's answers do not matter.
-    """
-    given = [answers for answers in samples if answers]
-    names = [" | ".join(sorted(map(fold, answers))) for answers in given]
-    if not names:
-        return [], 0
-    winner, count = Counter(names).most_common(1)[0]
-    return given[names.index(winner)], count
 
 
 def fold(text: str) -> str:

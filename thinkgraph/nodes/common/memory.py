@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from thinkgraph.models.ops import Flow, Update
@@ -11,7 +12,7 @@ from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import recall_words
 from thinkgraph.state.base import Sample, SampleTask
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.grounding import most_given
+from thinkgraph.tools.grounding import fold
 
 DIRECT, COT = "recall.direct", "recall.cot"
 
@@ -63,6 +64,13 @@ def sampled(
 
 
 def vote(samples: Mapping[str, Sample]) -> tuple[list[str], int]:
-    """The answers that most samples gave, of equals those given first, and how many gave them; empty where none gave any."""
-    answers, count = most_given([samples[part]["answers"] for part in sorted(samples, key=int)])
-    return list(answers), count
+    """The answers that most samples gave, of equals those given first, and how many gave them; empty where none gave any.
+
+    Order, case and width of a sample's answers do not matter.
+    """
+    given = [answers for part in sorted(samples, key=int) if (answers := samples[part]["answers"])]
+    names = [" | ".join(sorted(map(fold, answers))) for answers in given]
+    if not names:
+        return [], 0
+    winner, count = Counter(names).most_common(1)[0]
+    return given[names.index(winner)], count
