@@ -5,7 +5,8 @@ What `Answer.trace["data"]` holds for this method:
     outcome    "complete": some branch mapped every clue; "failed": none did, or a ceiling was reached first; "everything": the ending flag is off
     rounds     rounds made
     clues      one row per clue, see `ClueRow`
-    branches   see `BranchRow`: the complete ones, then the ones that came furthest, at most MAX_ROWS
+    branches   a `BranchHead` each, with `came_from`, the ids of the branches it came from (none for a starting point): the complete
+               ones, then the ones that came furthest, at most MAX_ROWS
     more       how many branches are not listed
 """
 
@@ -170,13 +171,6 @@ class Branch(BranchHead):
     marks: list[Mark]
     walked: list[str]
     """Option ids of the relations walked from it: where the search goes back, they are not offered again."""
-
-
-class BranchRow(BranchHead):
-    """A branch as an answer's trace shows it."""
-
-    came_from: list[str]
-    """Ids of the branches it came from; empty for a starting point."""
 
 
 class OfferedRelation(Relation):

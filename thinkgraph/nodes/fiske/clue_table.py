@@ -167,7 +167,7 @@ def trace(state: FiskeState) -> Trace:
 
 
 def _row(branch: Branch, stopped: str) -> dict[str, Any]:
-    """See `BranchRow`."""
+    """See `thinkgraph.state.fiske`."""
     row: dict[str, Any] = {key: value for key, value in branch.items() if key in BranchHead.__annotations__}
     if branch["status"] == "live":
         # A ceiling leaves branches in the midst of a round.
