@@ -148,11 +148,6 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         return self.own_knowledge and self.offer_memory
 
     @property
-    def spares_lone_keys(self) -> bool:
-        """Whether the only name in a question that is not broken down is its key."""
-        return self.backtracks > 0 and not self.lone_keys
-
-    @property
     def needs_evidence(self) -> bool:
         """Whether calls are skipped whose answer no evidence could support."""
         return self.skip_settled and not self.own_knowledge

@@ -24,7 +24,7 @@ _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
 def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
     """Keys of one level from all questions, in one call; without one where a lone question holds a single name (`lone_keys`)."""
     level, ids, questions = state["level"], state["ids"], state["questions"]
-    if settings.spares_lone_keys and len(ids) == 1 and not state["backtracked"]:
+    if settings.backtracks and not settings.lone_keys and len(ids) == 1 and not state["backtracked"]:
         name = yield from _only_name(questions[0], settings)
         if name:
             return {"keys": {level: as_keys([ExtractedKey(key=[name], of=[1])], ids, level)}}

@@ -175,11 +175,6 @@ def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
     return text
 
 
-def _number(found: re.Match[str]) -> str:
-    """The sibling's number as `refers` has it: "#01" is 1, and a digit of any script is one."""
-    return str(int(found[1]))
-
-
 def _in_words(nodes: Nodes, target: str, told: dict[str, str] | None = None) -> str:
     return f'[the answer to "{spelt_out(nodes, target, told)}"]'
 
@@ -187,10 +182,7 @@ def _in_words(nodes: Nodes, target: str, told: dict[str, str] | None = None) -> 
 def spelt_out(nodes: Nodes, key: str, told: dict[str, str] | None = None) -> str:
     """The question for its decomposition. References are put in words, because `#k` there means a sub-question.
 
-    Args:
-        nodes: the mind map.
-        key: of the question.
-        told: by id, questions spelt out on the way to it: many may refer to one, each by many ways.
+    `told` has by id the questions spelt out on the way to it: many may refer to one, each by many ways.
     """
     told = {} if told is None else told
     # A chain of references may be longer than Python's stack.
@@ -210,7 +202,8 @@ def spelt_out(nodes: Nodes, key: str, told: dict[str, str] | None = None) -> str
 
 def _named(question: str, said: Mapping[str, str]) -> str:
     """A question with words for its references; one without stays as it is."""
-    return REFERENCE.sub(lambda found: said.get(_number(found), found[0]), question)
+    # "#01" is 1, and a digit of any script is one.
+    return REFERENCE.sub(lambda found: said.get(str(int(found[1])), found[0]), question)
 
 
 def listed(nodes: Nodes) -> tuple[list[str], list[str]]:
