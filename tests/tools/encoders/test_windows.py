@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from thinkgraph.tools.encoders.embeddings import load_embedder
-from thinkgraph.tools.encoders.windows import WindowedEmbedder, split_words
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder, load_embedder
+from thinkgraph.tools.encoders.windows import split_words
 
 
 def test_windows_cover_a_long_text() -> None:
     bundled = load_embedder()
-    assert isinstance(bundled, WindowedEmbedder)
+    assert isinstance(bundled, BundledEmbedder)
     text = " ".join(f"word{i}" for i in range(700))
     windows = bundled.windows(text, "Title: ")
     assert len(windows) > 2

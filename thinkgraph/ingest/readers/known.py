@@ -88,7 +88,7 @@ class ReusingEmbedder:
         return np.stack([found[text] for text in texts])
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
-        """See `WindowedEmbedder`. Only what fits one window is ever encoded whole, so a text that is known needs no
+        """See `windows_of`. Only what fits one window is ever encoded whole, so a text that is known needs no
         tokeniser to be seen to fit.
         """
         if key(self.name, prefix + text) in self._known:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder
 
 _WORDS = 200
 """Words of one stretch of a text, for a model whose window is not known."""
 
 
-@runtime_checkable
-class WindowedEmbedder(Protocol):
-    """An embedder that knows how much text it reads at once."""
-
-    def windows(self, text: str, prefix: str = "") -> list[str]:
-        """`text` cut into overlapping stretches that fit the model, each with `prefix` before it; at least one."""
-
-
 def windows_of(embedder: Embedder, text: str, prefix: str = "") -> list[str]:
-    """`text` cut into stretches that fit the embedder, or of about 200 words where it does not know what it reads at once."""
-    split = embedder.windows if isinstance(embedder, WindowedEmbedder) else split_words
+    """`text` cut into overlapping stretches that fit the embedder, each with `prefix` before it; at least one.
+
+    An embedder that knows how much it reads at once has a method `windows` for it. Of another one they have about 200 words.
+    """
+    split: Callable[[str, str], list[str]] = getattr(embedder, "windows", split_words)
     return split(text, prefix)
 
 
