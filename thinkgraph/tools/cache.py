@@ -5,16 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import platformdirs
 
 from thinkgraph.errors import KnowledgeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def cache_folder(*parts: str) -> Path:

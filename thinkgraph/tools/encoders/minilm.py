@@ -9,22 +9,19 @@ Why float32 and nothing smaller: int8 dynamic quantisation falls to a cosine of 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgraph.errors import KnowledgeError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-    Pair = tuple[Floats, Floats]
-    """Weights and bias."""
+Floats = NDArray[np.float32]
+Pair = tuple[Floats, Floats]
+"""Weights and bias."""
 
 WINDOW = 256
 """Word pieces the model reads, the two special ones included (the published `max_seq_length`)."""

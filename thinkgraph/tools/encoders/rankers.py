@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,6 @@ from thinkgraph.tools.linking.lexical import query_tokens, tokens
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count
 from thinkgraph.tools.protocols import Embedder, Ranker
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 """The cross-encoder used where none is named (the MiniLM of ToG-2's figure 3a)."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder, CachingEmbedder
 from thinkgraph.tools.encoders.weights import encoder_found, say_by_words
 from thinkgraph.tools.linking.lexical import tokens
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder
 
 WORDS = "words"
 """The name of the embedder that stands in for the bundled one."""

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rapidfuzz.distance import OSA
 
+from thinkgraph.state.knowledge import Entity, Link, LinkMethod, Match
 from thinkgraph.tools.encoders.embeddings import embed_queries
 from thinkgraph.tools.linking.lexical import bag, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import folded, normal_name, ways_to_write, well_formed
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.protocols import GraphStore, call_checked
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Sequence
-
-    from thinkgraph.state.knowledge import Entity, Link, LinkMethod, Match
-    from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder, GraphStore, call_checked
 
 _MAX_NAMES = 24_000
 """Names looked up in one call, all texts together: 8,000 characters of English give some 12,000."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from thinkgraph.state.knowledge import Entity, Passage
-    from thinkgraph.tools.protocols import TextStore
+from thinkgraph.state.knowledge import Entity, Passage
+from thinkgraph.tools.protocols import TextStore
 
 
 class EntityIndex:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import regex
 
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
 from thinkgraph.tools.linking.names import normal_name, word_set
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_CHARACTERS = 8000
 """Characters of a text that are read."""
