@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -82,7 +82,8 @@ class Superlative:
         """Ids of the shown items but those that only lead to what comes after another one."""
         behind = self._behind.keys()
         firsts = {one["id"] for one in self.ranking(self._all)} - behind
-        return [item["id"] for item in self.shown if not _only_behind(triple_ids(item), behind, firsts)]
+        told = {item["id"]: set(triple_ids(item)) for item in self.shown}
+        return [key for key, ids in told.items() if ids.isdisjoint(behind) or ids & firsts]
 
     @cached_property
     def _all(self) -> Sequence[Triple]:
@@ -127,11 +128,6 @@ class Superlative:
         found = list(_measures(triple))
         said = [one for one in found if self.walk.says(one[0])] or found
         return said if len(said) == 1 else ()
-
-
-def _only_behind(triples: Iterable[str], behind: Collection[str], firsts: Collection[str]) -> bool:
-    found = set(triples)
-    return not found.isdisjoint(behind) and found.isdisjoint(firsts)
 
 
 def _measures(triple: Triple) -> Iterator[tuple[str, float]]:
