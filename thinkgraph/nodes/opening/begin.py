@@ -62,17 +62,13 @@ def begin(
             raise UnfinishedRunError(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
-        wanted = {**roles(settings), **_around(settings)}
+        # Beside the method's own, those that any run may call before its first step and after its last.
+        wanted = {**roles(settings), conversation.ROLE: settings.history, VERIFIER: settings.verifies_at_end}
         used = [role for role, may_call in wanted.items() if may_call]
         manifest = yield from requests.start_run(method, (old["run"] if old else 0) + 1, settings, used)
+        models = sorted(set(manifest["models"].values()))
         yield from requests.emit(
-            Started(
-                type="started",
-                method=method,
-                question=question,
-                models=sorted(set(manifest["models"].values())),
-                knowledge=manifest["knowledge"],
-            )
+            Started(type="started", method=method, question=question, models=models, knowledge=manifest["knowledge"])
         )
         said, manifest["message"] = conversation.note(turn, question, settings)
         manifest["said"] = str(turn.question) if turn.message else question
@@ -96,11 +92,6 @@ def begin(
         }
 
     return run
-
-
-def _around(settings: RunSettings) -> Mapping[str, bool]:
-    """The same for the roles that a run of any method may call before its first step and after its last."""
-    return {conversation.ROLE: settings.history, VERIFIER: settings.verifies_at_end}
 
 
 def _empty(hint: Any) -> Any:
