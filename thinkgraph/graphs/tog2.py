@@ -104,15 +104,9 @@ def relation_prunes(state: BeamState, settings: BeamSettings, *, combined: bool,
 
 
 def beam_search(run: NodeRunner, method: str, *own: NodeFunction) -> StateGraph[Any, Any, Any, Any]:
-    """ToG-2's graph, in which no edge leads on from topic_prune yet.
+    """The uncompiled graph of ToG-2, or of a method whose settings build on ToG-2's and that has steps of its `own`.
 
-    Args:
-        run: makes the nodes.
-        method: the registered name of ToG-2, or of a method whose settings build on ToG-2's.
-        own: steps of that method, without edges.
-
-    Returns:
-        The uncompiled graph.
+    No edge leads on from topic_prune yet, nor to or from these steps.
     """
     steps = [
         link_entities,

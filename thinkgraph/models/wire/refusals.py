@@ -18,14 +18,8 @@ CHUNK_READER: Final = "_convert_chunk_to_generation_chunk"
 def keeping_refusals(reader: ChunkReader) -> ChunkReader:
     """A reader of chunks that keeps `delta.refusal`.
 
-    OpenAI ends a refusal with "stop", so a reply without these words is an empty one.
-
-    Args:
-        reader: the model's own. Its first argument is the chunk.
-
-    Returns:
-        The same reader. Its messages have `refusal` in `additional_kwargs`, where LangChain has that of a whole reply, and
-        LangChain adds the parts up.
+    OpenAI ends a refusal with "stop", so a reply without these words is an empty one. Messages have them as `refusal` in
+    `additional_kwargs`, where LangChain has that of a whole reply, and LangChain adds the parts up.
     """
 
     @functools.wraps(reader)
