@@ -104,11 +104,7 @@ def prompt_profile(prompt: Prompt, models: Models, settings: RunSettings) -> Pro
 
 
 def rendered(
-    prompt: Prompt,
-    inputs: Mapping[str, str],
-    shape: Shape,
-    models: Models,
-    settings: RunSettings,
+    prompt: Prompt, inputs: Mapping[str, str], shape: Shape, models: Models, settings: RunSettings
 ) -> list[Message]:
     """The messages of a call as settings and model want them; see `Prompt.render`."""
     return prompt.render(

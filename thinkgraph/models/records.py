@@ -20,13 +20,7 @@ class Tally:
     def unanswered(self, model: str) -> RawReply:
         """What the journal keeps where none of them had a reply: they count all the same."""
         return RawReply(
-            text="",
-            model=model,
-            input_tokens=0,
-            output_tokens=0,
-            attempts=self.attempts,
-            seconds=0.0,
-            unanswered=True,
+            text="", model=model, input_tokens=0, output_tokens=0, attempts=self.attempts, seconds=0.0, unanswered=True
         )
 
 

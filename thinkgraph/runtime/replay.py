@@ -56,9 +56,7 @@ class _Part:
 def _method(part: str, name: str) -> Callable[..., Any]:
     def call(self: _Part, *args: Any, **options: Any) -> Any:
         return self._exchange(
-            f"{part}.{name}",
-            [list(map(_listed, args)), options],
-            lambda: getattr(self._real, name)(*args, **options),
+            f"{part}.{name}", [list(map(_listed, args)), options], lambda: getattr(self._real, name)(*args, **options)
         )
 
     return call

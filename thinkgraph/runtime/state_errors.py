@@ -44,10 +44,7 @@ def check_edit(values: Any, schema: Any, channels: Container[str]) -> None:
 
 
 def check_fit(
-    before: Mapping[str, Any],
-    edit: Mapping[str, Any],
-    channels: Mapping[str, Any],
-    unfit: Callable[[Any], str],
+    before: Mapping[str, Any], edit: Mapping[str, Any], channels: Mapping[str, Any], unfit: Callable[[Any], str]
 ) -> None:
     """Look at what a state will be after an edit of the right form; one that did not fit before is let be.
 

@@ -67,9 +67,7 @@ class FastTogSettings(DoubtSettings):
     decay: float = Field(0.5, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
     node_cap: int | None = Field(600, ge=1, description="Most statements read at one node; a sample beyond it.")
     wide_cap: int | None = Field(
-        2_000,
-        ge=1,
-        description="Most statements read per hop beyond the first, for all nodes of all chains together.",
+        2_000, ge=1, description="Most statements read per hop beyond the first, for all nodes of all chains together."
     )
     hop_cap: int | None = Field(None, ge=1, description="Most nodes kept per hop.")
     graph_cap: int | None = Field(

@@ -124,8 +124,7 @@ class RunSettings(BaseModel):
         description="Put a follow-up question in full by what was said before on the thread (one more call then).",
     )
     ask_user: Literal["never", "ambiguity", "budget", "both"] = Field(
-        "never",
-        description="When to pause and ask the person: a name of several entities, a spent ceiling, or both.",
+        "never", description="When to pause and ask the person: a name of several entities, a spent ceiling, or both."
     )
     evidence_tokens: int = Field(
         4000, ge=100, le=1_000_000, description="Bound on the evidence in one prompt, in tokens."

@@ -261,11 +261,7 @@ def _entities(knowledge: Knowledge, given: Sequence[str]) -> list[Entity]:
 
 
 def _named(entity: Entity) -> NamedEntity:
-    return {
-        "id": entity["id"],
-        "label": one_line(entity["label"]),
-        "description": one_line(entity["description"]),
-    }
+    return {"id": entity["id"], "label": one_line(entity["label"]), "description": one_line(entity["description"])}
 
 
 def _passages(hits: Sequence[PassageHit]) -> PassagesFound:

@@ -33,15 +33,7 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
         value = score["score"] * hop["score"] / MAX_SCORE
         key = f"{state['round']}|{score['hop']}"
         item = items.setdefault(
-            key,
-            path_item(
-                key,
-                before["path"],
-                [],
-                total=hop["total"],
-                number=state["round"],
-                route=route,
-            ),
+            key, path_item(key, before["path"], [], total=hop["total"], number=state["round"], route=route)
         )
         item["tails"].append(triple["id"])
         item["score"] = max(item["score"], round(value, 4))

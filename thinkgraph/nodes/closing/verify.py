@@ -29,11 +29,7 @@ def fault_found(
         verdict = yield from requests.call(
             VERDICT,
             VERIFIER,
-            {
-                "question": safe_block(question),
-                "answer": safe_block("; ".join(answers)),
-                "evidence": numbered(lines),
-            },
+            {"question": safe_block(question), "answer": safe_block("; ".join(answers)), "evidence": numbered(lines)},
             shape=Shape(explain=settings.explain),
             fallback=Verdict(right=False),
         )

@@ -139,12 +139,7 @@ def _add(growth: Growth, key: str, parts: Sequence[SubQuestion], settings: CogGr
             own = f"{key}.{number}"
             placed[number] = family[meaning] = own
             nodes[own] = MindNode(
-                id=own,
-                question=text,
-                level=level,
-                state="continue" if is_open else "end",
-                parent=key,
-                refers=targets,
+                id=own, question=text, level=level, state="continue" if is_open else "end", parent=key, refers=targets
             )
 
 

@@ -124,13 +124,7 @@ def moved_from(cited: Sequence[int], lines: Sequence[int]) -> Sequence[int]:
 
 
 def decide(
-    judgement: Judgement,
-    context: PromptContext,
-    state: RunState,
-    settings: RunSettings,
-    *,
-    final: bool,
-    likely: bool,
+    judgement: Judgement, context: PromptContext, state: RunState, settings: RunSettings, *, final: bool, likely: bool
 ) -> Draft | None:
     """The answer to give now, or None to go on.
 

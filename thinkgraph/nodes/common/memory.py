@@ -52,13 +52,7 @@ def sampled(
     """One sample, for the channel `samples`. Without a temperature it has that of calls that reason."""
     part = state["part"]
     judgement = yield from recalled(
-        state["question"],
-        role,
-        settings,
-        steps=steps,
-        key=part,
-        sample=state["sample"],
-        temperature=temperature,
+        state["question"], role, settings, steps=steps, key=part, sample=state["sample"], temperature=temperature
     )
     return {"samples": {part: Sample(answers=judgement["answers"] if judgement["sufficient"] else [])}}
 

@@ -125,12 +125,7 @@ def _searched(
     old = set(history)
     every = [cell for cell in graph.candidates(cells, known=origin.known) if cell.id not in old]
     kept = coarse_prune(
-        every,
-        settings.coarse,
-        keep=settings.candidates,
-        seed=settings.seed,
-        salt=origin.salt,
-        centre=origin.centre,
+        every, settings.coarse, keep=settings.candidates, seed=settings.seed, salt=origin.salt, centre=origin.centre
     )
     ids = {cell.id for cell in kept}
     return SearchResult(kept, [cell for cell in every if cell.id not in ids], len(graph.nodes), graph.triples)

@@ -24,14 +24,7 @@ from thinkgraph.nodes.common.judging import (
 )
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.doubt.judged import Asks, judged, may_backtrack, rounds_since
-from thinkgraph.nodes.fasttog.chains import (
-    evidence_of,
-    fetch_triples,
-    is_final,
-    start_lines,
-    triples_of,
-    under_heads,
-)
+from thinkgraph.nodes.fasttog.chains import evidence_of, fetch_triples, is_final, start_lines, triples_of, under_heads
 from thinkgraph.nodes.fasttog.community_prune import Offers, offered
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.nodes.fasttog.remember import may_remember

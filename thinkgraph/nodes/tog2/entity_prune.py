@@ -126,13 +126,7 @@ def _evidence(
             path = starts[hop["entity"]]["path"]
             key = path_key(path["start"], *path["triples"], hop["entity"], hop["relation"], hop["direction"])
             yield path_item(
-                key,
-                path,
-                hop["triples"],
-                total=hop["total"],
-                score=chunk["score"],
-                number=state["round"],
-                route=own,
+                key, path, hop["triples"], total=hop["total"], score=chunk["score"], number=state["round"], route=own
             )
     if chunk["passage"]:
         path = starts[state["hops"][chunk["hop"]]["entity"]]["path"]

@@ -136,11 +136,7 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     ]
     kept = {
         _key(edge): KeptRelation(
-            entity=edge["entity"],
-            relation=edge["name"],
-            direction=edge["direction"],
-            score=value,
-            count=edge["count"],
+            entity=edge["entity"], relation=edge["name"], direction=edge["direction"], score=value, count=edge["count"]
         )
         for value, offer in chosen
         for edge in offer.edges

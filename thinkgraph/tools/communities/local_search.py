@@ -146,13 +146,7 @@ class LocalGraph:
 
 
 def coarse_prune(
-    cells: Sequence[Cell],
-    how: CoarsePrune,
-    *,
-    keep: int,
-    seed: int,
-    salt: str = "",
-    centre: Sequence[str] = (),
+    cells: Sequence[Cell], how: CoarsePrune, *, keep: int, seed: int, salt: str = "", centre: Sequence[str] = ()
 ) -> list[Cell]:
     """The `keep` cells of the highest modularity, best first (equation 5), or as many at random (the control).
 
