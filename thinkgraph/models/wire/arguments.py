@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk
 
 from thinkgraph.models.profiles import ChatProfile, Provider
 from thinkgraph.models.wire.forms import CallOptions
-from thinkgraph.models.wire.refusals import CHUNK_READER, keeping_refusals
 from thinkgraph.prompts.forms import BOUNDS, without
 
 Arguments = dict[str, Any]
@@ -28,6 +29,8 @@ _UNKNOWN: Final[Mapping[Provider, frozenset[str]]] = {
 """Keywords of JSON schema that a provider refuses. The grammars of Ollama and Mistral take or overlook them."""
 _LEAST = ("none", "minimal", "low")
 """Efforts of calls that explore, the first that a model takes."""
+_CHUNK_READER: Final = "_convert_chunk_to_generation_chunk"
+"""The method by which LangChain's OpenAI models read one chunk of a stream."""
 
 
 def fitting(schema: Any, provider: Provider, refused: AbstractSet[str]) -> Any:
@@ -120,9 +123,26 @@ def _openai(model: BaseChatModel, given: Arguments, refused: AbstractSet[str]) -
     if silence in type(model).model_fields and silence not in model.model_fields_set:
         # A ceiling of LangChain's on the time between two tokens, below ours.
         changed[silence] = None
-    if (reader := getattr(model, CHUNK_READER, None)) is not None:
-        changed[CHUNK_READER] = keeping_refusals(reader)
+    if (reader := getattr(model, _CHUNK_READER, None)) is not None:
+        changed[_CHUNK_READER] = _keeping_refusals(reader)
     return model.model_copy(update=changed) if changed else model, arguments
+
+
+def _keeping_refusals(reader: Callable[..., Any]) -> Callable[..., Any]:
+    """A reader of chunks that keeps `delta.refusal`, which LangChain's leaves out: OpenAI ends a refusal with "stop", so a reply without
+    its words is an empty one. They are put where LangChain has those of a whole reply, and it adds the parts up.
+    """
+
+    @functools.wraps(reader)
+    def read(chunk: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        made = reader(chunk, *args, **kwargs)
+        delta = next((choice.get("delta") for choice in chunk.get("choices") or ()), None)
+        refusal = (delta or {}).get("refusal")
+        if made is not None and refusal and isinstance(made.message, AIMessageChunk):
+            made.message.additional_kwargs["refusal"] = refusal
+        return made
+
+    return read
 
 
 def _anthropic(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tuple[BaseChatModel, Arguments]:
