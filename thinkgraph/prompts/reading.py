@@ -158,11 +158,10 @@ def before_circles(text: str) -> str:
     return text[: text.index(end) + _CIRCLE] if len(text) > _CIRCLE and text.count(end) > 2 else text  # noqa: PLR2004
 
 
-def _plain_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {name.strip().casefold(): value for name, value in pairs} | dict(pairs)
-
-
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_plain_keys)
+_DECODER = json.JSONDecoder(
+    strict=False,
+    object_pairs_hook=lambda pairs: {name.strip().casefold(): value for name, value in pairs} | dict(pairs),
+)
 """Not strict: strings may hold line breaks. Keys are also found in lower case and without blanks around them."""
 
 

@@ -21,12 +21,8 @@ _SECRET = re.compile(
 
 def redacted(address: str) -> str:
     """The address without its password, and with `***` for whatever its options call a secret."""
-    return _SECRET.sub(rf"\g<1>{HIDDEN}", _LOGIN.sub(_without_password, address))
-
-
-def _without_password(login: re.Match[str]) -> str:
-    before = login[1]
-    return before if before.endswith("/") else f"{before}@"
+    bare = _LOGIN.sub(lambda login: login[1] if login[1].endswith("/") else f"{login[1]}@", address)
+    return _SECRET.sub(rf"\g<1>{HIDDEN}", bare)
 
 
 def local_path(given: Path | str, what: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from thinkgraph.nodes.common.evidence_lines import SENTENCE_END
 from thinkgraph.nodes.doubt.asked_kind import SQUARE, UNIT, asked_for, measure_of, root_of, words_of
@@ -43,7 +44,7 @@ class _Held:
         self._literals = {fold(one["object_label"]) for one in evidence["triples"] if one["literal"]}
         self._passages = evidence["passages"]
         self._items = [parse_item(0, path["text"]) for path in evidence["paths"]]
-        self._ends = [[_End(label) for label in self._led_to(item)] for item in self._items]
+        self._ends = [[_End(label, fold(label), is_day(label)) for label in self._led_to(item)] for item in self._items]
 
     def support(self, answer: str) -> Support:
         """The answer's."""
@@ -69,7 +70,10 @@ class _Held:
         if fold(answer) in DERIVED:
             kind = "conclusion"
         elif (
-            self._asks_how_many and re.fullmatch(r"\d{1,4}", fold(answer)) and int(fold(answer)) in self._lengths(lines)
+            self._asks_how_many
+            and re.fullmatch(r"\d{1,4}", fold(answer))
+            # How many things are listed, by relations that the question says where there are any.
+            and int(fold(answer)) in (lengths_said(self._question, self._items) or counts(lines))
         ):
             kind = "count"
         elif not holds(answer, lines):
@@ -128,10 +132,6 @@ class _Held:
         counts_things = not told and is_plural(noun) and not UNIT.fullmatch(f" {noun}")
         return told == measure or (measure == "count" and counts_things)
 
-    def _lengths(self, lines: Sequence[str]) -> set[int]:
-        """How many things are listed, by relations that the question says where there are any."""
-        return lengths_said(self._question, self._items) or counts(lines)
-
     def _in_passage(self, answer: str, passage: CitedPassage) -> tuple[int, int] | None:
         """Where the answer, unless the question names it, stands in a sentence; a number, in one that says what is asked."""
         at = 0
@@ -152,13 +152,12 @@ class _Held:
         return None
 
 
-class _End:
+class _End(NamedTuple):
     """What a line leads to, read once for all answers."""
 
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.folded = fold(label)
-        self.is_day = is_day(label)
+    label: str
+    folded: str
+    is_day: bool
 
 
 def _is(answer: str, wanted: str, end: _End, line: str) -> bool:

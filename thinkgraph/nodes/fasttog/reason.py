@@ -136,7 +136,8 @@ def _asking(
             evidence=len(told),
             fields=("scores",) if steers else (),
             likely=likely,
-            rank={"evidence": _newest_first(told)},
+            # The lines of the last round first.
+            rank={"evidence": sorted(range(1, len(told) + 1), key=lambda at: -told[at - 1].community["round"])},
             key=key,
             options=steers,
             most=len(state["candidates"]) if steers else 0,
@@ -223,11 +224,6 @@ def _lines(
         rule = community_line(triples_of(community, triples), totals_of(item))
         if rule:
             yield _Line(head, community, item, community["prose"] or rule, rule)
-
-
-def _newest_first(lines: Sequence[_Line]) -> list[int]:
-    """Numbers of the lines, those of the last round first."""
-    return sorted(range(1, len(lines) + 1), key=lambda number: -lines[number - 1].community["round"])
 
 
 def _fitting(lines: Sequence[_Line], tokens: int) -> list[_Line]:
