@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.encodings import stored_vectors
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text import SqliteTextStore
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.protocols import Embedder
 
 STORES = {"text": kb_files.TEXT, "entities": kb_files.ENTITIES}
 """What is encoded, and the files."""

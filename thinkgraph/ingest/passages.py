@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
+from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from thinkgraph.ingest.folder import writing
 from thinkgraph.ingest.writers.rows import fast_database
+from thinkgraph.state.knowledge import Passage, TextInfo
 from thinkgraph.tools.linking.lexical import content_tokens
+from thinkgraph.tools.progress import Progress
 from thinkgraph.tools.sqlite.text_schema import FORMAT, TABLES, clean, title_prefix
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from thinkgraph.state.knowledge import Passage, TextInfo
-    from thinkgraph.tools.progress import Progress
 
 _TOLD = 256
 """Passages after which the progress is told."""

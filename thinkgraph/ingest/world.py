@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.cache import cache_folder, file_lock
 from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.protocols import Embedder
 
 WORLD = "world"
 """Its name."""

@@ -6,18 +6,14 @@ import hashlib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.encoders.windows import windows_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder
 
 _KEY_BYTES = 8
 _STEPS = 63

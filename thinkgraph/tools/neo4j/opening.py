@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.search import Neo4jEntityIndex, vector_indexes
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
-from thinkgraph.tools.protocols import closed_on_error
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder, closed_on_error
 
 
 def open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:

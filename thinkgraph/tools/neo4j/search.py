@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import NONE, Row
 from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader
 from thinkgraph.tools.neo4j.schema import Index
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.protocols import Embedder
 
 SCANNED = 5_000
 """Nodes of a label above which a note recommends a full-text index."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -30,11 +30,9 @@ from thinkgraph.tools.neo4j.roles import plain_words
 from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader, escaped, render
 from thinkgraph.tools.neo4j.schema import Index
 from thinkgraph.tools.neo4j.search import TextFinder, VectorIndex, cosine, vector_indexes
+from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text_schema import own_passage, title_prefix
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.protocols import Embedder
 
 PART, OVERLAP = 16_000, 400
 """Characters from the beginning of one part of a text to that of the next, and how many it repeats of it."""

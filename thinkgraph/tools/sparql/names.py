@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.state.knowledge import LinkMethod
+from thinkgraph.tools.cache import cache_folder, file_lock
 from thinkgraph.tools.linking.names import folded_words, key_label, lowered, normal_name, spellings
 from thinkgraph.tools.openers import WRITERS
 from thinkgraph.tools.sparql.describing import Describer
@@ -21,13 +22,10 @@ from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, ro
 from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.queries import ALL_NAMES, NAMED, UNNAMED
 from thinkgraph.tools.sparql.terms import RdfTerm, string, tag_forms
+from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
-if TYPE_CHECKING:
-    from thinkgraph.state.knowledge import LinkMethod
-    from thinkgraph.tools.sqlite.graph import SqliteGraphStore
-
-    Hit = tuple[str, str, LinkMethod, float]
-    """An entity's id, the name that matched ("" if it is not known), how it matched, and its score."""
+Hit = tuple[str, str, LinkMethod, float]
+"""An entity's id, the name that matched ("" if it is not known), how it matched, and its score."""
 
 _LONGEST_NAME = 300
 _NAMESAKES = 50
@@ -196,9 +194,6 @@ class NameFinder:
     # ---- the local index ------------------------------------------------------------------------------------------
 
     def _local(self) -> SqliteGraphStore:
-        from thinkgraph.tools.cache import cache_folder, file_lock
-        from thinkgraph.tools.sqlite.graph import SqliteGraphStore
-
         with self._lock:
             if self._index is None:
                 profile = self._profile

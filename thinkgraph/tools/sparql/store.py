@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cachetools import TTLCache
 
@@ -14,29 +14,14 @@ from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neig
 from thinkgraph.tools.kb_files import json_hash
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.protocols import Closing
+from thinkgraph.tools.sparql import queries
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, number_in, rows_of
 from thinkgraph.tools.sparql.http import Bindings, RequestPolicy, SlowError, SparqlClient
-from thinkgraph.tools.sparql.names import NameFinder
+from thinkgraph.tools.sparql.names import Hit, NameFinder
 from thinkgraph.tools.sparql.profiles import PROFILES, Profile
-from thinkgraph.tools.sparql.queries import (
-    AMONG,
-    DEGREES,
-    EXACT,
-    KNOWN,
-    LOOPS,
-    REACHABLE,
-    RELATIONS,
-    STEP_COUNTS,
-    TOLD_DEGREES,
-    TOTAL,
-    TOTALS,
-)
 from thinkgraph.tools.sparql.terms import RdfTerm
 from thinkgraph.tools.sparql.triples import Raw, TripleReader, raw_of
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.sparql.names import Hit
 
 T = TypeVar("T", bound=Hashable)
 
@@ -146,9 +131,9 @@ class SparqlGraphStore(Closing):
     def _asked_info(self) -> GraphInfo:
         asked = self.profile.counts
         # Something is asked even if nothing is counted, so that a wrong address is found now.
-        queries = {"all": TOTALS, "total": [TOTAL], "none": [REACHABLE]}[asked]
+        counting = {"all": queries.TOTALS, "total": [queries.TOTAL], "none": [queries.REACHABLE]}[asked]
         try:
-            rows = [self._endpoint.select(query) for query in queries]
+            rows = [self._endpoint.select(query) for query in counting]
         except SlowError as error:
             raise SlowError(f"{error}; if it is too large to be counted, open it with counts=no") from None
         if any(len(one) != 1 for one in rows):
@@ -209,7 +194,7 @@ class SparqlGraphStore(Closing):
         nodes = {id_: node for id_, node in self._nodes(ids).items() if not node.literal}
         if not self.profile.bound and not self.profile.degree:
             return {id_: sum(edges.values()) for id_, (edges, _) in self._edges_of(nodes).items()}
-        query = TOLD_DEGREES if self.profile.degree else DEGREES
+        query = queries.TOLD_DEGREES if self.profile.degree else queries.DEGREES
         return self._counted(query, list(nodes), rows_of(nodes.values()))
 
     def _counted(self, query: str, keys: Sequence[T], rows: Sequence[Row]) -> dict[T, int]:
@@ -229,7 +214,7 @@ class SparqlGraphStore(Closing):
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """See `GraphStore.entities`. The type is the label of a class, the description the endpoint's own."""
         nodes = self._nodes(ids)
-        known = self._known(KNOWN, list(nodes), rows_of(nodes.values()))
+        known = self._known(queries.KNOWN, list(nodes), rows_of(nodes.values()))
         facts = self._describer.facts(nodes[key].value for key in known if not nodes[key].literal)
         found: dict[str, Entity] = {}
         for key in known:
@@ -264,7 +249,7 @@ class SparqlGraphStore(Closing):
         rows = rows_of(asked.values())
         for direction in _BOTH:
             subjects = [row for row, node in zip(rows, asked.values(), strict=True) if not node.literal]
-            query = RELATIONS[self._way(direction)]
+            query = queries.RELATIONS[self._way(direction)]
             for row in self._endpoint.select_all(query, subjects if direction == "out" else rows):
                 if relation := node_in(row, "p"):
                     item_in(row, counts)[relation.value, direction] = number_in(row, "n")
@@ -311,7 +296,7 @@ class SparqlGraphStore(Closing):
                 else:
                     asked.append(key)
             rows = [Row.of(i, *steps[key][1:]) for i, key in enumerate(asked)]
-            found |= self._counted(STEP_COUNTS[self._way(direction)], asked, rows)
+            found |= self._counted(queries.STEP_COUNTS[self._way(direction)], asked, rows)
         return found
 
     def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
@@ -324,7 +309,7 @@ class SparqlGraphStore(Closing):
             for id_, (counts, _) in edges.items()
             if any((relation, "in") in counts for relation, direction in counts if direction == "out")
         ]
-        loops = self._counted(LOOPS, looped, rows_of(nodes[id_] for id_ in looped))
+        loops = self._counted(queries.LOOPS, looped, rows_of(nodes[id_] for id_ in looped))
         totals = {id_: sum(edges[id_][0].values()) - loops.get(id_, 0) for id_ in nodes}
         kinds = {id_: ("onto" if node.literal else "around", node) for id_, node in nodes.items()}
         return self._read(ids, kinds, totals, limit, seed)
@@ -360,7 +345,7 @@ class SparqlGraphStore(Closing):
         """See `GraphStore.triples`. A triple's id is its subject, relation and object."""
         parsed = {id_: raw for id_ in dict.fromkeys(ids) if (raw := self._reader.parsed(id_))}
         rows = [Row.of(i, *raw) for i, raw in enumerate(parsed.values())]
-        found = self._reader.shown(parsed[id_] for id_ in self._known(EXACT, list(parsed), rows))
+        found = self._reader.shown(parsed[id_] for id_ in self._known(queries.EXACT, list(parsed), rows))
         return [copied(found[raw]) if (raw := parsed.get(id_)) and raw in found else None for id_ in ids]
 
     def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
@@ -376,7 +361,7 @@ class SparqlGraphStore(Closing):
             ends = [" ".join(row.terms[0] for row in part if (row.number < 0) == own) for own in (True, False)]
             if not all(ends):
                 return []
-            query = self._endpoint.fill(AMONG, subjects=ends[0], objects=ends[1])
+            query = self._endpoint.fill(queries.AMONG, subjects=ends[0], objects=ends[1])
             return list(self._endpoint.pages(query, most=limit, small=True))
 
         raws: set[Raw] = set()

@@ -8,22 +8,19 @@ import logging
 import os
 import sqlite3
 import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgraph.errors import KnowledgeError, first_line
 from thinkgraph.tools.cache import cache_folder
 from thinkgraph.tools.kb_files import ENCODINGS
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 _log = logging.getLogger(__name__)
 

@@ -7,16 +7,13 @@ import os
 import sqlite3
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.protocols import closed_on_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MAPPED_BYTES = 1 << 30
 _CACHE_KIB = 4_000

@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.encoders.embeddings import embed_array, embed_queries
 from thinkgraph.tools.encoders.weights import NO_ENCODER
 from thinkgraph.tools.encoders.windows import windows_of
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import query_tokens
-from thinkgraph.tools.progress import no_progress
-from thinkgraph.tools.protocols import Closing, closed_on_error
+from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.tools.protocols import Closing, Embedder, closed_on_error
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks, phrase
 from thinkgraph.tools.sqlite.text_schema import FORMAT, VECTOR_TYPE, clean, own_passage, title_prefix
 
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Collection, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
-    from thinkgraph.tools.progress import Progress
-    from thinkgraph.tools.protocols import Embedder
-
-    Vectors = dict[int, NDArray[np.float16]]
+Vectors = dict[int, NDArray[np.float16]]
 
 RANKED = 128
 """Passages ranked for one query where not all are encoded: of more, those whose words fit it best."""

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from thinkgraph.state.knowledge import Passage
 from thinkgraph.tools.linking.names import well_formed
-
-if TYPE_CHECKING:
-    from thinkgraph.state.knowledge import Passage
 
 FORMAT = "3"
 """Version of the tables below; stores of another version are built anew."""

@@ -5,28 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
+from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.encoders.embeddings import embed_queries, load_embedder
-from thinkgraph.tools.protocols import Closing, closed_on_error
+from thinkgraph.tools.protocols import Closing, Embedder, closed_on_error
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text_schema import own_passage
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
-    from thinkgraph.tools.protocols import Embedder
 
 _PAGE = 2000
 _SAMPLE = 100

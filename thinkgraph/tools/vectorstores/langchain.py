@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
+from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.text_schema import own_passage
@@ -15,8 +16,6 @@ from thinkgraph.tools.vectorstores.specs import MetadataKeys
 if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.vectorstores import VectorStore
-
-    from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 
 UNKNOWN = -1
 """Stands for a count that a vector store does not tell."""

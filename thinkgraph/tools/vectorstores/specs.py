@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from thinkgraph.errors import KnowledgeError
-
-if TYPE_CHECKING:
-    from thinkgraph.state.knowledge import Passage
+from thinkgraph.state.knowledge import Passage
 
 FORM = "chroma:FOLDER?collection=NAME&entity=KEY"
 _OPTIONS = ("collection", "entity", "title", "section", "embedder")
