@@ -120,7 +120,7 @@ def read_triples(path: Path, rejects: Rejects) -> Iterator[TripleBatch]:
     form = format_of(path)
     if form == "jsonl":
         return in_batches(_triples_of_objects(path, rejects))
-    layout = ColumnLayout.of(path, form)
+    layout = ColumnLayout(path, form)
     if form in SIGNS and layout.in_order:
         return _triples_of_blocks(path, form, layout, rejects)
     rows = read_cells(path, form, rejects)
@@ -139,8 +139,16 @@ def in_batches(rows: Iterable[TripleRow]) -> Iterator[TripleBatch]:
 class ColumnLayout:
     """Where the parts of a triple stand in the rows of one file, found from its first rows."""
 
-    def __init__(self, head: Sequence[Sequence[str]]) -> None:
-        """Look at the cells of the first rows."""
+    def __init__(self, path: Path, form: Format) -> None:
+        """Look at the first rows of a TSV, CSV or pipe file.
+
+        Raises:
+            KnowledgeError: its header names but two parts of a triple.
+        """
+        head = [cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)]
+        if head and (missing := _part_without_column(head[0])):
+            names = ", ".join(" ".join(cell.split()) for cell in head[0])[:200]
+            raise KnowledgeError(f"{path} has the columns {names}; name the one of the {missing} '{missing}'")
         columns = _header(head[0]) if head else None
         self.headed = columns is not None
         self.subject, self.relation, self.object, self.flag = columns or (0, 1, 2, -1)
@@ -157,15 +165,6 @@ class ColumnLayout:
         elif _written_values(head):
             self._named = {_COLUMNS: "as written"}
         self._ends = set(columns or (0, 1, 2))
-
-    @classmethod
-    def of(cls, path: Path, form: Format) -> ColumnLayout:
-        """The layout of a TSV, CSV or pipe file."""
-        head = [cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)]
-        if head and (missing := _part_without_column(head[0])):
-            names = ", ".join(" ".join(cell.split()) for cell in head[0])[:200]
-            raise KnowledgeError(f"{path} has the columns {names}; name the one of the {missing} '{missing}'")
-        return cls(head)
 
     def marked(self, cells: Sequence[str]) -> bool:
         """Whether the header, or the row's own column, says that its object is a literal."""
@@ -204,7 +203,6 @@ def _triples_in(
 ) -> Iterator[TripleRow]:
     """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
     s, r, o = layout.subject, layout.relation, layout.object
-    plain = layout.needed == _COLUMNS and layout.flag < 0 and not layout.values
     for line, cells in rows:
         if len(cells) < layout.needed:
             rejects.add(path, line, f"{len(cells)} column{'s' * (len(cells) != 1)} where {layout.needed} are needed")
@@ -215,9 +213,6 @@ def _triples_in(
             obj, datatype = literal_of(obj)
         if not (subject and relation and obj):
             rejects.add(path, line, f"empty {_empty_part(subject, relation, obj)}")
-            continue
-        if plain and len(cells) == _COLUMNS:
-            yield subject, relation, obj, (), datatype
             continue
         if datatype is None and layout.marked(cells):
             datatype = ""
