@@ -142,40 +142,32 @@ def _qualifiers(claim: Mapping[str, Any]) -> Iterator[tuple[str, ItemText]]:
 def _value(snak: Mapping[str, Any]) -> ItemText | None:
     """The value of a snak; None for what is unknown, of a kind that is left out, or malformed."""
     try:
-        found = _read_value(snak)
+        known = snak.get("snaktype") == "value" and snak.get("datatype") not in SKIPPED_TYPES
+        found = _read_value(snak["datavalue"], "url" if snak.get("datatype") == "url" else "") if known else None
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         return None
     return found if found and all(storable_text(part) == part for part in found) else None
 
 
-def _read_value(snak: Mapping[str, Any]) -> ItemText | None:
+def _read_value(data: Mapping[str, Any], sort: str) -> ItemText | None:  # noqa: PLR0911 - a table
     """As `_value`, but that what is malformed may raise an error, or be nothing that can be stored."""
-    if snak.get("snaktype") != "value" or snak.get("datatype") in SKIPPED_TYPES:
-        return None
-    data = _mapping(snak.get("datavalue"))
-    value, kind = data.get("value"), data.get("type")
-    if kind == "string" and isinstance(value, str):
-        return _shown(value, "" if snak.get("datatype") != "url" else "url")
-    if not isinstance(value, dict):
-        return None
-    return _of_mapping(str(kind), value)
-
-
-def _of_mapping(kind: str, value: Mapping[str, Any]) -> ItemText | None:
-    if kind == "wikibase-entityid":
-        # Dumps before 2014 have the number only.
-        id_ = value.get("id") or f"{'P' if value['entity-type'] == 'property' else 'Q'}{int(value['numeric-id'])}"
-        return ItemText(id_, "item") if _ID.fullmatch(id_) else None
-    if kind == "time":
-        return _shown(time_text(value["time"], int(value["precision"])), "time")
-    if kind == "quantity":
-        unit = str(value.get("unit", "1"))
-        unit = "" if unit in NO_UNIT else unit.removeprefix(ENTITY)
-        return ItemText(quantity_text(value["amount"]), "quantity", unit)
-    if kind == "monolingualtext":
-        return _shown(value["text"], str(value["language"]))
-    if kind == "globecoordinate":
-        return ItemText(place_text(value["latitude"], value["longitude"]), "place")
+    match data["type"], data["value"]:
+        case "string", str(text):
+            return _shown(text, sort)
+        case "wikibase-entityid", dict(value):
+            # Dumps before 2014 have the number only.
+            id_ = value.get("id") or f"{'P' if value['entity-type'] == 'property' else 'Q'}{int(value['numeric-id'])}"
+            return ItemText(id_, "item") if _ID.fullmatch(id_) else None
+        case "time", dict(value):
+            return _shown(time_text(value["time"], int(value["precision"])), "time")
+        case "quantity", dict(value):
+            unit = str(value.get("unit", "1"))
+            unit = "" if unit in NO_UNIT else unit.removeprefix(ENTITY)
+            return ItemText(quantity_text(value["amount"]), "quantity", unit)
+        case "monolingualtext", dict(value):
+            return _shown(value["text"], str(value["language"]))
+        case "globecoordinate", dict(value):
+            return ItemText(place_text(value["latitude"], value["longitude"]), "place")
     return None
 
 
