@@ -59,23 +59,19 @@ class ReadOnlyFile:
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
         """A connection for the caller alone while the block runs. SQLite's errors become `StoreError`."""
+        db = None
         try:
             db = self._take()
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise self._failure(error) from error
-        try:
             yield db
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise self._failure(error) from error
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
             # A flipped byte may make a number a text: ours to find only where the file itself is whole.
-            if self._whole(db):
+            if not isinstance(error, sqlite3.Error | UnicodeDecodeError) and (db is None or self._whole(db)):
                 raise
-            raise self._failure(error) from error
+            raise StoreError(f"{self.path} cannot be read ({error}); build or copy the knowledge base again") from error
         finally:
-            if self._closed:
+            if db is not None and self._closed:
                 db.close()
-            else:
+            elif db is not None:
                 self._idle.append(db)
 
     def _take(self) -> sqlite3.Connection:
@@ -110,9 +106,6 @@ class ReadOnlyFile:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except (sqlite3.Error, UnicodeDecodeError):
             return False
-
-    def _failure(self, error: Exception) -> StoreError:
-        return StoreError(f"{self.path} cannot be read ({error}); build or copy the knowledge base again")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
