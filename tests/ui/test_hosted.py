@@ -90,7 +90,8 @@ async def ask(kb: Path, *questions: str) -> tuple[str, list[dict[str, Any]]]:
 
 def show(seen: Seen, html: str, **context: Any) -> Any:
     """Let the host show the page; gives the page."""
-    seen.page.wait_for_function("() => Boolean(globalThis.show)")
+    # Not `wait_for_function`: it evaluates a text in the page when it looks again, which the page's policy refuses.
+    seen.page.evaluate("async () => { while (!globalThis.show) await new Promise(requestAnimationFrame); }")
     seen.page.evaluate("([html, context]) => show(html, context)", [html, context])
     return seen.page.frame_locator("iframe")
 

@@ -384,15 +384,17 @@ def test_a_shared_file_replays_without_a_server(browse: Browse, address: str, br
 
 
 def test_the_title_says_what_is_open_and_an_odd_address_is_no_run(browse: Browse, address: str) -> None:
+    from playwright.sync_api import expect
+
     seen = browse(address)
     ask(seen)
     page = seen.page
     assert page.title() == f"{QUESTION} - thinkgraph"
     page.get_by_role("link", name="Knowledge").click()
-    page.wait_for_function("document.title === 'Knowledge - thinkgraph'")
+    expect(page).to_have_title("Knowledge - thinkgraph")
     page.evaluate("() => { location.hash = '#/run/%'; }")
     page.get_by_text("there is no run %").wait_for()
-    page.wait_for_function("document.title === 'thinkgraph'")
+    expect(page).to_have_title("thinkgraph")
     (refused,) = seen.complaints
     assert "status of 400" in refused
     seen.complaints.clear()

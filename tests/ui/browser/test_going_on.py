@@ -49,7 +49,7 @@ def test_neighbours_that_come_late_do_not_replace_those_asked_for_since(browse: 
     page.locator(".panel .sentences button", has_text="Paramaribo").first.click()
     page.get_by_label("Find entities").fill("Bolivia")
     page.get_by_role("button", name="Find", exact=True).click()
-    page.wait_for_function("document.querySelector('.results').innerText.includes('Bolivia')")
+    page.locator(".results", has_text="Bolivia").wait_for()
     let_in(page, held, 1)
     page.locator(".panel h2", has_text="Bolivia").wait_for()
     let_in(page, held, 0)
