@@ -104,9 +104,15 @@ def relation_prunes(state: BeamState, settings: BeamSettings, *, combined: bool,
 
 
 def beam_search(run: NodeRunner, method: str, *own: NodeFunction) -> StateGraph[Any, Any, Any, Any]:
-    """The uncompiled graph of ToG-2, or of a method whose settings build on ToG-2's and that has steps of its `own`.
+    """ToG-2's graph, in which no edge leads on from topic_prune yet.
 
-    No edge leads on from topic_prune yet, nor to or from these steps.
+    Args:
+        run: makes the nodes.
+        method: the registered name of ToG-2, or of a method whose settings build on ToG-2's.
+        own: steps of that method, without edges.
+
+    Returns:
+        The uncompiled graph.
     """
     steps = [
         link_entities,

@@ -369,7 +369,11 @@ def _limit(client: ChatClient, limit: int) -> int:
 def _learn_window(client: ChatClient, refusal: TooLong, weight: float, limit: int) -> None:
     """Learn from a refusal how large the window is and how many tokens the model makes of a text.
 
-    The weight is that of the prompt with what providers count beside it; the limit, the tokens that the reply might have had.
+    Args:
+        client: the model's.
+        refusal: what the server said.
+        weight: that of the prompt, with what providers count beside it.
+        limit: tokens that the reply might have had.
     """
     tokens = refusal.prompt or client.gauge.tokens(weight)
     if refusal.window is not None:

@@ -56,9 +56,15 @@ def answered(reply: ModelReply, written: FittedPrompt, model: str, *, attempts: 
 def call_record(
     key: str, raw: RawReply, price: tuple[float, float] | None, *, role: str, node: str, repair: bool
 ) -> CallRecord:
-    """The record of a call for usage and ceilings; see `CallRecord`.
+    """The record of a call for usage and ceilings.
 
-    The price is that of a token in and out of the model that answered, which may be one that the role's falls back to.
+    Args:
+        key: of the reply in the journal.
+        raw: the reply, or the attempts that none came of.
+        price: US dollars per token in and out of the model that answered, which may be one that the role's falls back to.
+        role: of the call.
+        node: that made it.
+        repair: whether it is the second request after a reply that could not be read.
     """
     price_in, price_out = price or (0.0, 0.0)
     record = CallRecord(

@@ -122,7 +122,14 @@ class PromptFile:
 
 @functools.lru_cache(maxsize=1024)
 def facts_of(shape: Shape, profile: Profile, *, memory: bool, task: Task = "question") -> frozenset[str]:
-    """The conditions that hold for a call; the task is what is asked, unless the shape has a task's labels."""
+    """The conditions that hold for a call.
+
+    Args:
+        shape: of its reply.
+        profile: it is rendered for.
+        memory: whether the model's own knowledge counts.
+        task: what is asked, unless the shape has a task's labels.
+    """
     task = next((name for name, labels in TASK_LABELS.items() if labels and labels == shape.labels), task)
     asked = {
         name for name in ("likely", "explain", "steps", "triples", "compares", "consistent") if getattr(shape, name)
@@ -131,7 +138,11 @@ def facts_of(shape: Shape, profile: Profile, *, memory: bool, task: Task = "ques
 
 
 def read_prompt_file(text: str, where: str) -> PromptFile:
-    """Read the text of one prompt file; faults name it as `where`.
+    """Read one prompt file.
+
+    Args:
+        text: what it holds.
+        where: how faults name it.
 
     Raises:
         PromptError: the file is malformed; the message names file and fault in one line.

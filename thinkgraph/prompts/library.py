@@ -152,7 +152,12 @@ def _without_heads(piece: str) -> str:
 
 
 def in_form(reply: str, schema: Mapping[str, Any] | None) -> str:
-    """A right reply with the keys that the call asks for, in the order of its schema; plain text where there is no schema."""
+    """A right reply with the keys that the call asks for, in the order of its schema.
+
+    Args:
+        reply: a JSON object, or plain text where there is no schema.
+        schema: of the call's kind and shape.
+    """
     if schema is None:
         return reply
     said = json.loads(reply)

@@ -315,7 +315,13 @@ class NodeRunner:
     """Makes LangGraph nodes of one method out of node functions."""
 
     def __init__(self, deps: Deps, settings: type[RunSettings], defaults: Mapping[str, Any]) -> None:
-        """Bind what all nodes of a graph share; `defaults` are the settings given when it was built."""
+        """Bind what all nodes of a graph share.
+
+        Args:
+            deps: knowledge, models, prompts.
+            settings: the method's settings class.
+            defaults: settings given when the graph was built.
+        """
         self._deps = deps
         self.settings = settings
         self._defaults = dict(defaults)

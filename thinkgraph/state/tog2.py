@@ -210,7 +210,16 @@ class Topic(TypedDict):
 
 
 def further(topic: Topic, end: str, label: str, triple: str, score: float, came_by: str = "") -> Topic:
-    """The topic entity of the next round, with its id and label, that a triple of this one leads to; see `Topic`."""
+    """The topic entity of the next round that a triple of this one leads to.
+
+    Args:
+        topic: the one it leads from.
+        end: id of the entity reached.
+        label: its label.
+        triple: the triple's id.
+        score: of the entity.
+        came_by: key of the relation that was walked.
+    """
     return Topic(
         id=end,
         label=label,

@@ -55,7 +55,16 @@ class _Kept(RunState, total=False):
 def confidence(
     signals: Mapping[str, float], *, base: float = BASE, weights: Mapping[str, float] = WEIGHTS
 ) -> float | None:
-    """How likely an answer with these signals is right: 0.01 to 0.99, with two digits; None where there are no signals."""
+    """How likely an answer is right.
+
+    Args:
+        signals: the answer's; see `signals_of`.
+        base: log odds where every signal is 0.
+        weights: by signal.
+
+    Returns:
+        0.01 to 0.99, with two digits; None where there are no signals.
+    """
     if not signals:
         return None
     odds = base + sum(weights.get(name, 0.0) * value for name, value in signals.items())
@@ -64,7 +73,13 @@ def confidence(
 
 
 def signals_of(draft: Draft, state: RunState, items: Sequence[EvidenceItem], texts: Texts) -> dict[str, float]:
-    """What speaks for an answer to a question, or against it. The items are the evidence that it stands on.
+    """What speaks for an answer to a question, or against it.
+
+    Args:
+        draft: the answer.
+        state: the run's.
+        items: the evidence that it stands on.
+        texts: what these items refer to.
 
     Returns:
         Of an answer that stands on evidence a value for each name in `WEIGHTS`. Of one from the model's memory `agreed`, the share

@@ -16,7 +16,16 @@ _MOST_NAMED = 20
 
 
 def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[str]:
-    """That nothing cited speaks of any entity that the question names; empty where something does, and where it names none."""
+    """That nothing cited speaks of any entity that the question names; empty where something does, and where it names none.
+
+    Args:
+        question: the question.
+        items: what is cited.
+        texts: what these items refer to.
+
+    Raises:
+        StoreError: the stores cannot be read.
+    """
     triples = triples_of(items, texts).values()
     passages = [texts.passages[item["passage"]] for item in items if item.get("passage") in texts.passages]
     told = [label for one in triples for label in (one["subject_label"], one["object_label"])]

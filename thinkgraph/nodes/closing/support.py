@@ -22,7 +22,16 @@ _YEAR = re.compile(r"\d{4}")
 
 
 def support_of(question: str, answers: Sequence[str], evidence: Evidence) -> list[Support]:
-    """How and where each answer stands in the evidence, in their order: the best of all places, of equals the first."""
+    """How and where each answer stands in the evidence: the best of all places, of equals the first.
+
+    Args:
+        question: the question.
+        answers: its answers.
+        evidence: what they stand on.
+
+    Returns:
+        One for each answer, in their order.
+    """
     held = _Held(question, evidence)
     return [held.support(answer) for answer in answers]
 

@@ -18,8 +18,14 @@ from thinkgraph.state.settings import RunSettings
 def fault_found(
     question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts, settings: RunSettings
 ) -> Flow[str]:
-    """What a verifier has against an answer that stands on these items, by one call; empty where it has nothing. An unreadable verdict is
-    against it.
+    """What a verifier has against an answer, by one call; empty where it has nothing. An unreadable verdict is against it.
+
+    Args:
+        question: the question, or the claim.
+        answers: its answers, or the label.
+        items: what is cited.
+        texts: what these items refer to.
+        settings: the run's.
 
     Raises:
         ModelError: the model cannot be reached or refuses.

@@ -182,7 +182,10 @@ def _in_words(nodes: Nodes, target: str, told: dict[str, str] | None = None) -> 
 def spelt_out(nodes: Nodes, key: str, told: dict[str, str] | None = None) -> str:
     """The question for its decomposition. References are put in words, because `#k` there means a sub-question.
 
-    `told` has by id the questions spelt out on the way to it: many may refer to one, each by many ways.
+    Args:
+        nodes: the mind map.
+        key: of the question.
+        told: by id, questions spelt out on the way to it: many may refer to one, each by many ways.
     """
     told = {} if told is None else told
     # A chain of references may be longer than Python's stack.

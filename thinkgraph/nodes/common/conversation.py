@@ -124,6 +124,9 @@ def reply(answer: Answer) -> AIMessage:
 def citations(answer: Answer) -> list[Citation]:
     """What an answer stands on, in the form of LangChain's citations; the whole of it is in `answer`.
 
+    Args:
+        answer: of any method.
+
     Returns:
         Its paths, each with the ids of its triples, then its passages. Those that hold a part of the answer say which characters
         of the answer's text that part is.

@@ -168,8 +168,15 @@ def prompt_context(
     """Render evidence within a bound on tokens: best paths first, each followed by the chunks of its entities (ToG-2 section 3.3, table 13).
 
     Lines are taken by score until the bound is reached, and then put in order. The items of one relation path share a line. It says what
-    the last hop reaches from each entity; the line before it says how these entities were reached: `leads` are further items that may be
-    shown for that.
+    the last hop reaches from each entity; the line before it says how these entities were reached.
+
+    Args:
+        items: to show.
+        tokens: the bound.
+        leads: further items that may be shown, to say how the entities of a shared line were reached.
+
+    Returns:
+        The lines, and the items behind each.
     """
     own = sorted(items, key=lambda item: (-item["score"], item["id"]))
     every = {item["id"]: item for item in (*own, *leads)}

@@ -87,8 +87,12 @@ def walked(
 ) -> Flow[list[RelationPath]]:
     """The paths with what their last relation reaches, in one round trip; those that reach nothing are left out.
 
-    Of one entity at most `limit` triples are read, and a next hop goes on from at most `fan` entities; with `avoid_cycles` not from what
-    the path has passed.
+    Args:
+        paths: with sources, and not yet walked.
+        limit: most triples read of one entity.
+        fan: most entities from which a next hop goes on.
+        seed: of the sample where there are more triples.
+        avoid_cycles: a next hop does not go on from what the path has passed.
     """
     steps = [
         Step(entity=place.id, relation=name, direction=direction)

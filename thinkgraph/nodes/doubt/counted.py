@@ -71,7 +71,12 @@ def lengths_said(question: str, items: Sequence[Item]) -> set[int]:
 def miscount(question: str, answers: Sequence[str], lines: Sequence[str]) -> str:
     """How many things lines list, in words, where the answer to an English "how many" is another number; empty where it is not, and
     where the lines leave it open: they are not lists of one thing alone by relations that the question says, they tell the number, or
-    the number is smaller and the question may count only some of what they list. The answers stand on these lines.
+    the number is smaller and the question may count only some of what they list.
+
+    Args:
+        question: the question.
+        answers: its answers.
+        lines: of a prompt, those that the answers stand on.
     """
     listed = _lengths_instead(question, answers, lines)
     return f"the lines cited list {' or '.join(map(str, listed))}, not {min(numbers(answers[0]))}" if listed else ""
@@ -110,7 +115,13 @@ def is_another_count(question: str, answers: Sequence[str], lines: Sequence[str]
 
     That is one by a relation that it says, where there is any, else one of several things, since any path that ends at one thing lists one; of
     one thing only if it is the only line, of one step, and no line shown has a relation that the question says. What borders the
-    neighbours is not counted where it asks for the neighbours. The answers stand on `lines`; all lines of the prompt are `shown`.
+    neighbours is not counted where it asks for the neighbours.
+
+    Args:
+        question: the question.
+        answers: its answers.
+        lines: of a prompt, those that the answers stand on.
+        shown: all lines of the prompt.
     """
     if not counted_noun(question) or len(answers) != 1 or not re.fullmatch(r"\d{1,4}", given := answers[0].strip()):
         return False

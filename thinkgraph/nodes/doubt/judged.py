@@ -104,7 +104,13 @@ def judged(
     Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If it does
     not find it there, a third judgement of all the evidence settles it. With `backtracks=0`, and of a claim, nothing is doubted.
 
-    `mapped` says that each relation of the evidence was matched with the question's words before. Then no lines are judged alone.
+    Args:
+        asks: makes the call.
+        draft_of: the answer that a judgement leads to.
+        context: the evidence that the model is shown.
+        state: the run's.
+        settings: the run's.
+        mapped: whether each relation of the evidence was matched with the question's words before. Then no lines are judged alone.
 
     Returns:
         The last judgement made. Where its answer does not fit either, `fault` says why.
@@ -162,7 +168,9 @@ def _doubts(settings: DoubtSettings) -> bool:
 
 def miscounted(judgement: Judgement, lines: Sequence[str], question: str, settings: DoubtSettings) -> str:
     """How many things the lines list that a judgement cites, in words, where its answer is another number, see `miscount`; empty where it
-    finds the evidence insufficient, and where nothing is doubted. The answer need not stand in the evidence. It was made of all the lines.
+    finds the evidence insufficient, and where nothing is doubted. The answer need not stand in the evidence.
+
+    Args: the judgement; all lines that it was made of; the question; the run's settings.
     """
     if not (judgement["sufficient"] and _doubts(settings)):
         return ""
@@ -170,14 +178,20 @@ def miscounted(judgement: Judgement, lines: Sequence[str], question: str, settin
 
 
 def recounted(judgement: Judgement, lines: Sequence[str], question: str) -> Judgement:
-    """A judgement that was doubted as `miscounted`, with the number that the lines list, see `recount`: a small model stays at its own."""
+    """A judgement that was doubted as `miscounted`, with the number that the lines list, see `recount`: a small model stays at its own.
+
+    Args: the judgement; all lines that it was made of; the question.
+    """
     number = recount(question, judgement["answers"], [lines[number - 1] for number in judgement["evidence"]])
     return {**judgement, "answers": [number]} if number else judgement
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
-    """A message that answers do not stand where the model says, if what it cites (`instead_of`) fits the question as well as what holds them;
-    else empty, and where nothing is doubted.
+    """A message that answers do not stand where the model says, if what it cites fits the question as well as what holds them; else empty.
+
+    Args:
+        instead_of: ids of what the model cited, if that does not hold the answers.
+        held: the answers. Where nothing is doubted, the message is empty.
     """
     others = held.only(instead_of)
     if not others or not held.is_doubtable:

@@ -164,6 +164,8 @@ def is_named(answers: Sequence[str], walk: Walk) -> Flow[bool | None]:
     because the encoder finds no other one nearer to the question. An answer that the question itself names is not looked for, and
     statements that share no name with the question lead nowhere from it.
 
+    Args: as of `misfit`.
+
     Returns:
         None where only texts hold an answer, or the question's words do not tell what it asks for and do not spell out the
         relation that leads to the answers.
@@ -201,7 +203,12 @@ def _nearest(labels: AbstractSet[str], walk: Walk) -> Flow[str]:
 def fits_better(answers: Sequence[str], walk: Walk, others: Sequence[EvidenceItem]) -> Flow[bool]:
     """Whether what holds answers fits the question better than what the model cited for them, by at least two of three measures: nearness
     to the question, nearness to its part that asks (both by the encoder), and words in common. Never if another relation is nearer to the
-    question, see `is_named`. The walk's texts are those of `others`, what the model cited, too.
+    question, see `is_named`.
+
+    Args:
+        answers: the answers.
+        walk: the question, and what holds them; its texts are those of `others` too.
+        others: what the model cited.
     """
     if (yield from is_named(answers, walk)) is False:
         return False

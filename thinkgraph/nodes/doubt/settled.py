@@ -22,6 +22,8 @@ def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
     """Whether nothing is left for a model to verify of answers that fit their question: one is the larger of two values compared, or how
     long a list is; they are all that several things have in common; or the question names the relations that lead to them, see
     `is_named`, and no type in the graph is another than what is asked for. Not if it asks for only some of what these lead to.
+
+    Args: as of `misfit`.
     """
     comparison = Comparison(walk)
     if weighed := comparison.weighed(answers):

@@ -56,7 +56,11 @@ def offered(
 ) -> Flow[Offers]:
     """The options of the call that judges and chooses (`steered`): of each chain's candidates, those whose relations fit the question best.
 
-    `groups` are the candidates of each chain, by its number; `steer_tokens` is shared out among the chains.
+    Args:
+        question: the question.
+        groups: the candidates of each chain, by its number.
+        triples: theirs, by id.
+        settings: the run's. `steer_tokens` is shared out among the chains.
 
     Raises:
         KnowledgeError: the encoder cannot be loaded or reached.

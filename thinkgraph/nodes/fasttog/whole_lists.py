@@ -51,6 +51,12 @@ def whole_lists(
 
     One round trip for each hop. The lists take the room for evidence that the chains leave, each half of what is left.
 
+    Args:
+        state: the run's.
+        communities: those of its chains.
+        triples: theirs, by id.
+        settings: the run's.
+
     Raises:
         KnowledgeError: the encoder cannot be loaded or reached.
     """

@@ -36,7 +36,12 @@ def unnamed(
     """The clues and relations that exact names leave for the model.
 
     A clue that names a relation of one branch is settled there. It may still map another relation elsewhere. Both are empty
-    where nothing is left to ask. `pairs` have the same name; `options` are the relations that each branch is offered.
+    where nothing is left to ask.
+
+    Args:
+        clues: the clues that the group is offered.
+        pairs: those with the same name.
+        options: branch to the relations that it is offered.
     """
     named: dict[str, set[int]] = defaultdict(set)
     for pair in pairs:

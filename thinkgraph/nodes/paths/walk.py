@@ -16,7 +16,12 @@ from thinkgraph.state.tog2 import PathsSettings, Topic
 def walk(starts: Sequence[Topic], question: str, settings: PathsSettings) -> Flow[list[RelationPath]]:
     """All relation paths that were walked, the best first: at each hop those that fit the question best are walked on.
 
-    Two round trips for each hop, however many paths there are. The question is without the names of the starting entities.
+    Two round trips for each hop, however many paths there are.
+
+    Args:
+        starts: the starting entities.
+        question: without the names of these.
+        settings: the run's.
 
     Raises:
         KnowledgeError: the encoder cannot be loaded or reached.

@@ -52,9 +52,16 @@ class Offer:
 
 
 def offered(topics: Sequence[Topic], walked: Sequence[str], turns: int, settings: BeamSettings) -> Flow[list[Offer]]:
-    """The relations that a search can walk next, in one round trip, without those `walked` before.
+    """The relations that a search can walk next, in one round trip.
 
-    After the search has gone back (`turns` times), they stand in another order.
+    Args:
+        topics: the current topic entities.
+        walked: keys of relations that are not offered again.
+        turns: how often the search has gone back.
+        settings: the run's.
+
+    Returns:
+        The options. After the search has gone back they stand in another order.
     """
     discovered = yield from requests.relations([topic["id"] for topic in topics])
     gone = frozenset(walked)

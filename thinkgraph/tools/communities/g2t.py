@@ -60,8 +60,10 @@ class GraphToText:
             return self._loaded
 
     def write(self, communities: Sequence[Sequence[Triple]]) -> list[Prose]:
-        """One checked text per community (its own triples and those that join it to its predecessor), in order; all of them in one pass of
-        length-sorted batches.
+        """One checked text per community, in order; all of them in one pass of length-sorted batches.
+
+        Args:
+            communities: the triples of each: its own and those that join it to its predecessor.
 
         Raises:
             ModelError: the checkpoint cannot be loaded or fails.
