@@ -9,7 +9,7 @@ import pytest
 
 from thinkgraph.models.calls import CallResult, ModelCall
 from thinkgraph.prompts.files import Profile
-from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.kinds import KINDS, KindName, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import numbered
 from thinkgraph.runtime.driver import Driver
@@ -30,7 +30,7 @@ class Deps:
         self.embedder = HashEmbedder()
 
 
-def a_call(kind: str = "pick", question: str = "Osk source") -> ModelCall[Any]:
+def a_call(kind: KindName = "pick", question: str = "Osk source") -> ModelCall[Any]:
     inputs = {"question": question, "options": numbered(OPTIONS)}
     return ModelCall(kind=KINDS[kind], role="a.b", inputs=inputs, shape=Shape(options=4, clues=2), fallback=[1])
 
@@ -57,7 +57,7 @@ def test_the_nearest_options_are_shown_best_first() -> None:
         ("pairs", 2, [(2, 3), (1, 2)]),
     ],
 )
-def test_the_encoder_chooses_what_is_nearest_to_the_question(kind: str, most: int, chosen: Any) -> None:
+def test_the_encoder_chooses_what_is_nearest_to_the_question(kind: KindName, most: int, chosen: Any) -> None:
     call = a_call(kind, "source mouth of the Osk, its source")
     call = replace(call, inputs={**call.inputs, "clues": numbered(["mouth", "source", "Osk"])})
     call = replace(call, shape=replace(call.shape, clues=3, most=most))
@@ -87,7 +87,7 @@ def test_what_must_stay_whole_stays_so() -> None:
     ("kind", "said", "meant"),
     [("pick", [2, 1], [1, 3]), ("score", [(1, 9.0)], [(3, 9.0)]), ("pairs", [(2, 2)], [(2, 1)])],
 )
-def test_replies_mean_the_options_as_they_were(kind: str, said: Any, meant: Any) -> None:
+def test_replies_mean_the_options_as_they_were(kind: KindName, said: Any, meant: Any) -> None:
     call = a_call(kind)
     assert renumbered(call, CallResult(said, fell_back=False), [3, 1]).value == meant
     assert renumbered(call, CallResult(said, fell_back=True), [3, 1]).value == said

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NotRequired, TypeVar
+from typing import Any, Generic, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -47,6 +47,21 @@ Shape = forms.Shape
 
 _AFTER_LABEL = re.compile(r"\s*(?:[.,;:!(]|\s[-\u2013\u2014]\s)")
 """What parts a label from more words: "Yes, it does."; "No evidence" is none."""
+
+KindName = Literal[
+    "pick",
+    "score",
+    "pairs",
+    "judge",
+    "keywords",
+    "names",
+    "keys",
+    "subquestions",
+    "verdict",
+    "triples",
+    "texts",
+    "text",
+]
 
 
 class Judgement(TypedDict):
@@ -97,7 +112,7 @@ class Statements(TypedDict):
 class Kind(Generic[T]):
     """One kind of reply."""
 
-    name: str
+    name: KindName
     parse: Callable[[str, Shape], T]
     """Read a reply. Raises BadReplyError."""
     form: Callable[[Shape], ReplyForm] | None
