@@ -25,13 +25,28 @@ _LONGEST_LIST = 50
 """Parts of a property from which it is data (a vector) rather than facts."""
 
 
+class GraphNode(Protocol):
+    """A node of a `GraphDocument`."""
+
+    id: str | int
+    type: str
+    properties: dict[str, Any]
+
+
+class GraphRelationship(Protocol):
+    """A relationship of a `GraphDocument`."""
+
+    source: GraphNode
+    target: GraphNode
+    type: str
+    properties: dict[str, Any]
+
+
 class GraphDocument(Protocol):
     """A graph with the document that it was read from: langchain-community's, langchain-neo4j's, or your own."""
 
     nodes: list[Any]
-    """Each has an `id`, a `type` and `properties`."""
     relationships: list[Any]
-    """Each has a `source` and a `target`, which are nodes, a `type` and `properties`."""
     source: Document | None
 
 
@@ -132,16 +147,9 @@ def _check_graph(given: GraphDocument) -> None:
         if not isinstance(several, Collection):
             raise UsageError(f"nodes and relationships are lists; this is {type(several).__name__}")
     for edge in given.relationships:
-        _check(
-            edge,
-            "relationships have a source, a target, a type and properties",
-            "source",
-            "target",
-            "type",
-            "properties",
-        )
+        _check(edge, "relationships have a source, a target, a type and properties", *GraphRelationship.__annotations__)
     for node in _nodes(given):
-        _check(node, "nodes have an id, a type and properties", "id", "type", "properties")
+        _check(node, "nodes have an id, a type and properties", *GraphNode.__annotations__)
         if node.id is None:
             raise UsageError("a node of these graph documents has no id: its id is None")
 
@@ -196,12 +204,12 @@ def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:
     ]
 
 
-def _nodes(document: GraphDocument) -> list[Any]:
+def _nodes(document: GraphDocument) -> list[GraphNode]:
     """Its nodes, and the ends of its relationships."""
     return [*document.nodes, *(end for edge in document.relationships for end in (edge.source, edge.target))]
 
 
-def _triple(edge: Any) -> dict[str, Any]:
+def _triple(edge: GraphRelationship) -> dict[str, Any]:
     # A name may stand in quotes, which a file's literals do.
     row: dict[str, Any] = {
         "subject": str(edge.source.id),
@@ -214,7 +222,7 @@ def _triple(edge: Any) -> dict[str, Any]:
     return row
 
 
-def _said(node: Any) -> dict[str, str]:
+def _said(node: GraphNode) -> dict[str, str]:
     """What a node says of its entity."""
     properties = _plain(node.properties)
     label, description = (", ".join(properties.get(name, ())) for name in ("name", "description"))
