@@ -14,7 +14,7 @@ from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT, merge_confi
 from langgraph.errors import EmptyInputError
 from langgraph.graph.state import CompiledStateGraph, StateGraph
 from langgraph.store.base import BaseStore
-from langgraph.types import Checkpointer, Command, StateSnapshot
+from langgraph.types import Checkpointer, Command
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.checkpoints import strict
@@ -47,7 +47,7 @@ class MethodGraph(Graph):
         """See Pregel. Raises SettingsError for a context that does not fit."""
         self._check_input(config, input)
         if (edit := self._edit_of(config, input)) is not None:
-            self._check_fit(self.get_state(config or {}), edit)
+            check_fit(self.get_state(config or {}).values, edit, self.channels, self._unfit)
         run = super().stream(input, _unbounded(config), context=self._as_given(context), **kwargs)
         return _gone_on(run) if input is None else run
 
@@ -55,21 +55,22 @@ class MethodGraph(Graph):
         """As `stream`."""
         self._check_input(config, input)
         run: Any = super().astream(input, _unbounded(config), context=self._as_given(context), **kwargs)
-        edit = self._edit_of(config, input)
-        return run if edit is None and input is not None else self._agone_on(config or {}, edit, run)
+        if (edit := self._edit_of(config, input)) is not None:
+            return self._afitting(config or {}, edit, run)
+        return _agone_on(run) if input is None else run
 
     def update_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """See Pregel. Raises StateFormError for a channel that there is not, or in the wrong form."""
         self._check(config, values)
         if self._unfit and isinstance(values, Mapping):
-            self._check_fit(self.get_state(config), values)
+            check_fit(self.get_state(config).values, values, self.channels, self._unfit)
         return super().update_state(config, values, *args, **kwargs)
 
     async def aupdate_state(self, config: RunnableConfig, values: Any, *args: Any, **kwargs: Any) -> RunnableConfig:
         """As `update_state`."""
         self._check(config, values)
         if self._unfit and isinstance(values, Mapping):
-            self._check_fit(await self.aget_state(config), values)
+            check_fit((await self.aget_state(config)).values, values, self.channels, self._unfit)
         return await super().aupdate_state(config, values, *args, **kwargs)
 
     @property
@@ -89,18 +90,13 @@ class MethodGraph(Graph):
             return None
         return given.update if isinstance(given, Command) and isinstance(given.update, Mapping) else None
 
-    async def _agone_on(
-        self, config: RunnableConfig, edit: Mapping[str, object] | None, run: AsyncGenerator[Any, None]
+    async def _afitting(
+        self, config: RunnableConfig, edit: Mapping[str, object], run: AsyncGenerator[Any, None]
     ) -> AsyncIterator[Any]:
-        if edit is not None:
-            self._check_fit(await self.aget_state(config), edit)
-        with _something_to_go_on_with():
-            async with aclosing(run):
-                async for part in run:
-                    yield part
-
-    def _check_fit(self, state: StateSnapshot, edit: Mapping[str, object]) -> None:
-        check_fit(state.values, edit, self.channels, self._unfit)
+        check_fit((await self.aget_state(config)).values, edit, self.channels, self._unfit)
+        async with aclosing(run):
+            async for part in run:
+                yield part
 
     def _check_input(self, config: RunnableConfig | None, given: object) -> None:
         _must_ask(given)
@@ -146,6 +142,13 @@ def _something_to_go_on_with() -> Iterator[None]:
 def _gone_on(run: Iterator[Any]) -> Iterator[Any]:
     with _something_to_go_on_with():
         yield from run
+
+
+async def _agone_on(run: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
+    with _something_to_go_on_with():
+        async with aclosing(run):
+            async for part in run:
+                yield part
 
 
 def _unbounded(config: RunnableConfig | None) -> RunnableConfig | None:

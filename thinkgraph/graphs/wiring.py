@@ -27,6 +27,11 @@ S = TypeVar("S", bound=RunSettings)
 T = TypeVar("T")
 
 
+def one_call(_settings: Any, _answer: Answer) -> int:
+    """The bound of a method that asks once."""
+    return 1
+
+
 @dataclass(frozen=True)
 class Method:
     """A named way to answer questions: its settings and its wiring."""
@@ -37,7 +42,7 @@ class Method:
     """One line for lists and help."""
     settings: type[RunSettings]
     wire: Callable[[NodeRunner], StateGraph[Any, Any, Any, Any]]
-    bound: Callable[[Any, Answer], int | None] = lambda _settings, _answer: 1
+    bound: Callable[[Any, Answer], int | None] = one_call
     """Most calls of a run with these settings that gave this answer, by the paper's count, or None where nothing bounds them.
 
     Calls of an LLM ranker or of one that puts communities into prose, repairs and retries count apart.
