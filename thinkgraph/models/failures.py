@@ -23,8 +23,21 @@ _SPENT = ("insufficient_quota",)
 _FILTERS = ("content_filter", "content_policy", "responsibleaipolicy", "content management policy", "usage policy")
 """How providers name a prompt that their filters refuse."""
 _PROVIDERS = frozenset(
-    "openai httpx httpx2 httpcore anthropic google ollama mistralai groq cohere botocore "  # noqa: SIM905
-    "langchain_openai langchain_anthropic langchain_google_genai langchain_ollama langchain_mistralai".split()
+    (
+        "openai",
+        "httpx",
+        "httpx2",
+        "httpcore",
+        "anthropic",
+        "google",
+        "ollama",
+        "mistralai",
+        "groq",
+        "cohere",
+        "botocore",
+    )
+) | frozenset(
+    ("langchain_openai", "langchain_anthropic", "langchain_google_genai", "langchain_ollama", "langchain_mistralai")
 )
 """Packages whose exceptions come from the request."""
 _READERS = {"_create_chat_result", "generate_from_stream", "agenerate_from_stream"}

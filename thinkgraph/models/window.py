@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 from thinkgraph.prompts.kinds import Shape
@@ -193,17 +192,19 @@ class _List:
 def _cut(lists: Sequence[_List], weight: float, room: float) -> None:
     """Leave lines out, those of the longest list first, until the weight of the whole fits the room."""
     over = weight - room
-    while over > 0 and (
-        longest := max((one for one in lists if len(one.kept) > 1), key=attrgetter("weight"), default=None)
-    ):
+    while over > 0 and (longest := max((one for one in lists if len(one.kept) > 1), key=_weight, default=None)):
         before = longest.weight
         longest.drop()
         over -= before - longest.weight
-    for one in sorted(lists, key=attrgetter("weight"), reverse=True):
+    for one in sorted(lists, key=_weight, reverse=True):
         if over > 0 and one.kept:
             before = one.weight
             one.shorten(before - over)
             over -= before - one.weight
+
+
+def _weight(one: _List) -> float:
+    return one.weight
 
 
 def fit(
@@ -223,7 +224,7 @@ def fit(
         inputs: what the places are filled with.
         shots: worked examples.
         room: the weight it may have; None: any.
-        rank: as in `ModelCall`.
+        rank: for an input, numbers of its lines, the most useful first; without it they are useful in their order.
     """
     if room is None or (weight := whole.weight) <= room:
         return whole
