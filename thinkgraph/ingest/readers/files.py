@@ -203,6 +203,7 @@ def _triples_in(
 ) -> Iterator[TripleRow]:
     """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
     s, r, o = layout.subject, layout.relation, layout.object
+    plain = layout.needed == _COLUMNS and layout.flag < 0 and not layout.values
     for line, cells in rows:
         if len(cells) < layout.needed:
             rejects.add(path, line, f"{len(cells)} column{'s' * (len(cells) != 1)} where {layout.needed} are needed")
@@ -213,6 +214,9 @@ def _triples_in(
             obj, datatype = literal_of(obj)
         if not (subject and relation and obj):
             rejects.add(path, line, f"empty {_empty_part(subject, relation, obj)}")
+            continue
+        if plain and len(cells) == _COLUMNS:
+            yield subject, relation, obj, (), datatype
             continue
         if datatype is None and layout.marked(cells):
             datatype = ""
