@@ -59,19 +59,23 @@ class ReadOnlyFile:
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
         """A connection for the caller alone while the block runs. SQLite's errors become `StoreError`."""
-        db = None
         try:
             db = self._take()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._failure(error) from error
+        try:
             yield db
-        except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._failure(error) from error
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
             # A flipped byte may make a number a text: ours to find only where the file itself is whole.
-            if not isinstance(error, sqlite3.Error | UnicodeDecodeError) and (db is None or self._whole(db)):
+            if self._whole(db):
                 raise
-            raise StoreError(f"{self.path} cannot be read ({error}); build or copy the knowledge base again") from error
+            raise self._failure(error) from error
         finally:
-            if db is not None and self._closed:
+            if self._closed:
                 db.close()
-            elif db is not None:
+            else:
                 self._idle.append(db)
 
     def _take(self) -> sqlite3.Connection:
@@ -106,6 +110,9 @@ class ReadOnlyFile:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except (sqlite3.Error, UnicodeDecodeError):
             return False
+
+    def _failure(self, error: Exception) -> StoreError:
+        return StoreError(f"{self.path} cannot be read ({error}); build or copy the knowledge base again")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
